@@ -1,0 +1,8 @@
+//! Processes: making one that shares memory until its exec, exec itself, and reaping.
+
+mod sys;
+
+pub use sys::{
+    Ended, Parent, Pointers, Sharing, Start, execute, execute_file, reap, spawn_guest,
+    spawn_sharing, wait_any,
+};

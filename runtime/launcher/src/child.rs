@@ -1,0 +1,207 @@
+//! One run, from the clone to the guest: each wall in the order in which it can still be built.
+
+use core::ffi::CStr;
+
+use postern_init::process::Pointers;
+use postern_init::record::{Kind, Record};
+use postern_init::step::Step;
+use postern_init::supervise::{self, FAILED, Failure, GUEST_LIMITS, Guest, Limit, Lines};
+use postern_init::sys::{self as base, Errno, Fd, O_CLOEXEC, PollFd, open_at};
+
+use crate::sys::{self, Ids};
+use crate::wire::{List, MALFORMED, Request, Setup, run_flags, scope};
+use crate::{confine, mount, namespaces};
+
+/// Where a run finds its descriptors; everything above them is closed.
+const STATUS: Fd = Fd(3);
+const HOST: Fd = Fd(crate::wire::HOST_FD);
+/// The detached procfs of the launcher, until the last write through it.
+pub(crate) const PROC: Fd = Fd(5);
+
+/// What the launcher hands to its child.
+pub(crate) struct Run<'a> {
+    pub(crate) setup: &'a Setup<'a>,
+    /// The request's bytes, this process's own.
+    pub(crate) request: &'a mut [u8],
+    /// stdin, stdout, stderr.
+    pub(crate) stdio: [Fd; 3],
+    pub(crate) status: Fd,
+    /// The stack of the guest's process until its exec.
+    pub(crate) stack: &'a mut [u8],
+}
+
+/// Becomes the run's PID 1; never returns.
+pub(crate) fn become_init(run: Run<'_>) -> ! {
+    // Until it is in its place, the status line is where the launcher got it.
+    let status = run.status;
+    if let Err(errno) = arrange(&run) {
+        fail(status, Failure::at(Step::Descriptors)(errno));
+    }
+    match confined(run) {
+        Ok((guest, stack)) => {
+            base::exit(supervise::run(guest, Lines { status: STATUS, host: HOST }, stack))
+        }
+        Err(failure) => fail(STATUS, failure),
+    }
+}
+
+fn fail(status: Fd, failure: Failure) -> ! {
+    supervise::report(status, &failure.record());
+    base::exit(FAILED)
+}
+
+/// stdio, status and the host's pidfd stay; the rest belongs to the launcher and other runs.
+fn arrange(run: &Run<'_>) -> Result<(), Errno> {
+    const FIRST_CLOSED: i32 = 6;
+    for (from, onto) in run.stdio.iter().zip(0..) {
+        base::dup_onto(*from, Fd(onto), 0)?;
+    }
+    base::dup_onto(run.status, STATUS, O_CLOEXEC)?;
+    base::close_from(FIRST_CLOSED)
+}
+
+fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
+    let Run { setup, request, stack, .. } = run;
+    host_is_there()?;
+    become_guest(setup)?;
+    let (flags, table, arguments, environment) = {
+        let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
+        let mut exports = [const { None }; mount::EXPORTS_MAX];
+        mount::apply(setup.run, request.run_directory, &mut exports)?;
+        namespaces::finish_own(setup)?;
+        base::new_session().map_err(Failure::at(Step::Session))?;
+        sys::usual_umask();
+        namespaces::write_limits(setup.sysctls, scope::RUN_USER, Step::RunLimits, PROC)?;
+        enter(if request.cwd.is_empty() { setup.cwd } else { request.cwd })?;
+        (request.flags, request.table, request.arguments, request.environment)
+    };
+    base::close(PROC);
+    confine::drop_capabilities()?;
+    confine::seal_process()?;
+    confine::limit(setup.rlimits)?;
+    let limits = guest_limits(setup.guest_rlimits)?;
+    let (arguments, environment) = arrays(request, table, arguments, environment)?;
+    let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
+    confine::filter(setup)?;
+    if flags & run_flags::ATTEST != 0 {
+        wait_for_inspection()?;
+    }
+    let (program, search) = (request.program, request.search);
+    Ok((Guest { program, search, arguments, environment, limits }, stack))
+}
+
+fn host_is_there() -> Result<(), Failure> {
+    let mut fds = [PollFd::readable(HOST)];
+    match base::poll(&mut fds, false) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(Failure::at(Step::HostGone)(Errno::ESRCH)),
+        Err(errno) => Err(Failure::at(Step::HostGone)(errno)),
+    }
+}
+
+/// Maps the guest's id onto the launcher's and takes it. 65534 is also what an unmapped id looks
+/// like, so that the map is read back: without it the guest would be the service itself.
+fn become_guest(setup: &Setup<'_>) -> Result<(), Failure> {
+    let write = |path, value, step| namespaces::write(PROC, path, value).map_err(Failure::at(step));
+    write(c"self/setgroups", c"deny", Step::DenySetgroups)?;
+    write(c"self/uid_map", setup.uid_map, Step::WriteUidMap)?;
+    write(c"self/gid_map", setup.gid_map, Step::WriteGidMap)?;
+    match namespaces::write(PROC, c"self/oom_score_adj", setup.oom_score_adj) {
+        // The service runs with a higher score already and may not lower it.
+        Ok(()) | Err(Errno::EACCES) => {}
+        Err(errno) => return Err(Failure::at(Step::OomScore)(errno)),
+    }
+    sys::set_gid(Ids::All(setup.guest_gid)).map_err(Failure::at(Step::BecomeGuest))?;
+    sys::set_uid(Ids::All(setup.guest_uid)).map_err(Failure::at(Step::BecomeGuest))?;
+    for (path, line) in [(c"self/uid_map", setup.uid_map), (c"self/gid_map", setup.gid_map)] {
+        let mut buffer = [0u8; 128];
+        let len = open_at(PROC, path, 0, 0)
+            .and_then(|file| base::read(file.fd(), &mut buffer))
+            .map_err(Failure::at(Step::CheckMap))?;
+        let found = buffer.get(..len).unwrap_or_default();
+        if !same_words(found, line.to_bytes()) {
+            return Err(Failure::at(Step::CheckMap)(Errno::ESTALE));
+        }
+    }
+    Ok(())
+}
+
+/// Equal but for white space: the kernel pads its columns.
+fn same_words(a: &[u8], b: &[u8]) -> bool {
+    let words =
+        |bytes| <[u8]>::split(bytes, u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words(a).eq(words(b))
+}
+
+fn enter(cwd: &CStr) -> Result<(), Failure> {
+    let mut buffer = [0u8; 4096];
+    base_cwd(cwd, &mut buffer).map_err(Failure::at(Step::WorkingDirectory))
+}
+
+fn base_cwd(cwd: &CStr, buffer: &mut [u8]) -> Result<(), Errno> {
+    sys::change_directory(cwd)?;
+    sys::current_directory(buffer).map(drop)
+}
+
+fn guest_limits(list: List<'_>) -> Result<[Option<Limit>; GUEST_LIMITS], Failure> {
+    let mut limits = [None; GUEST_LIMITS];
+    let mut reader = list.entries;
+    let slots = limits.iter_mut().take(usize::try_from(list.count).unwrap_or(usize::MAX));
+    for slot in slots {
+        let mut entry = || Ok((reader.small()?, reader.word()?));
+        *slot = Some(entry().map_err(Failure::at(Step::DecodeSetup))?);
+    }
+    match reader.rest().is_empty() {
+        true => Ok(limits),
+        false => Err(Failure::at(Step::DecodeSetup)(MALFORMED)),
+    }
+}
+
+fn arrays(
+    request: &mut [u8],
+    table: usize,
+    arguments: usize,
+    environment: usize,
+) -> Result<(Pointers, Pointers), Failure> {
+    let decode = Step::DecodeRequest;
+    let second = arguments.checked_mul(8).and_then(|bytes| bytes.checked_add(table));
+    let second = second.ok_or(MALFORMED).map_err(Failure::at(decode))?;
+    let arguments = sys::relocate(request, table, arguments).map_err(Failure::at(decode))?;
+    let environment = sys::relocate(request, second, environment).map_err(Failure::at(decode))?;
+    Ok((arguments, environment))
+}
+
+/// Tells the host that every wall stands and waits for its word.
+fn wait_for_inspection() -> Result<(), Failure> {
+    supervise::report(STATUS, &Record::new(Kind::Confined));
+    let mut fds = [PollFd::readable(STATUS), PollFd::readable(HOST)];
+    base::poll(&mut fds, true).map_err(Failure::at(Step::Attest))?;
+    let [_, host] = fds;
+    if host.revents != 0 {
+        return Err(Failure::at(Step::HostGone)(Errno::ESRCH));
+    }
+    let mut word = [0u8; 1];
+    match base::read(STATUS, &mut word) {
+        Ok(1) => Ok(()),
+        Ok(_) => Err(Failure::at(Step::Attest)(Errno::ESRCH)),
+        Err(errno) => Err(Failure::at(Step::Attest)(errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_words;
+
+    #[test]
+    fn maps_are_compared_by_words() {
+        let rows: [(&[u8], &[u8], bool); 4] = [
+            (b"     65534       1000          1\n", b"65534 1000 1", true),
+            (b"", b"65534 1000 1", false),
+            (b"     65534          0          1\n", b"65534 1000 1", false),
+            (b" 0 0 4294967295\n", b"65534 1000 1", false),
+        ];
+        for (found, line, same) in rows {
+            assert_eq!(same_words(found, line), same, "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Carries out mount operations, in the template and in each run; decides nothing.
+//!
+//! Paths inside the new root are relative to the current directory, which is that root, and are
+//! opened through no symlink: a planted link is an error, never a way out.
+
+mod sys;
+
+use core::ffi::CStr;
+
+use postern_init::step::Step;
+use postern_init::supervise::Failure;
+use postern_init::sys as base;
+use postern_init::sys::{Errno, Fd, O_CREATE_NEW, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_WRONLY};
+use postern_init::sys::{OwnedFd, open_at};
+
+use crate::wire::{EXPORT, List, MALFORMED, Reader, op};
+pub(crate) use sys::{
+    Reach, Resolve, attach, clone_tree, detach_here, make_mounts_private, open_resolved, pivot_here,
+};
+
+const MOUNT_ATTR_RDONLY: u32 = 1;
+/// A path of ours inside the root: two names and a slash fit easily.
+const JOINED_MAX: usize = 512;
+
+/// How many directories the host may be handed.
+pub(crate) const EXPORTS_MAX: usize = 4;
+
+/// The directories for the host, in the order of their operations.
+pub(crate) type Exports = [Option<OwnedFd>; EXPORTS_MAX];
+
+/// Carries out a list; `run_directory` is the run's own, empty in the template.
+pub(crate) fn apply(
+    list: List<'_>,
+    run_directory: &CStr,
+    exports: &mut Exports,
+) -> Result<(), Failure> {
+    let mut reader = list.entries;
+    let mut index = 0u32;
+    while u64::from(index) < list.count {
+        apply_one(&mut reader, run_directory, exports)
+            .map_err(|(step, errno)| Failure::at_index(step, index)(errno))?;
+        index = index.wrapping_add(1);
+    }
+    Ok(())
+}
+
+type Failed = (Step, Errno);
+
+fn at(step: Step) -> impl FnOnce(Errno) -> Failed {
+    move |errno| (step, errno)
+}
+
+fn apply_one(r: &mut Reader<'_>, run: &CStr, exports: &mut Exports) -> Result<(), Failed> {
+    let decode = |errno| (Step::DecodeSetup, errno);
+    match r.word().map_err(decode)? {
+        op::ROOT => {
+            let mount = fresh(r)?;
+            become_root(&mount)
+        }
+        op::HOST_ROOT => {
+            let attributes = r.small().map_err(decode)?;
+            let mount = clone_tree(Fd::CWD, c"/").map_err(at(Step::CloneSource))?;
+            set_flags(&mount, Reach::Tree, attributes)?;
+            become_root(&mount)
+        }
+        op::DIR => {
+            let (mode, parent, name) = (small(r)?, string(r)?, string(r)?);
+            let parent = open_parent(parent)?;
+            sys::make_directory(parent.fd(), name, mode).map_err(at(Step::MakeDirectory))
+        }
+        op::FILE => {
+            let (mode, parent, name) = (small(r)?, string(r)?, string(r)?);
+            write_new(parent, name, mode, r.bytes().map_err(decode)?)
+        }
+        op::SYMLINK => {
+            let (parent, name, to) = (string(r)?, string(r)?, string(r)?);
+            let parent = open_parent(parent)?;
+            sys::make_link(to, parent.fd(), name).map_err(at(Step::MakeLink))
+        }
+        op::BIND => bind(r),
+        op::FRESH => {
+            let mount = fresh(r)?;
+            let (export, target) = (r.word().map_err(decode)?, string(r)?);
+            attach_to(&mount, target)?;
+            if export == EXPORT { keep(target, exports) } else { Ok(()) }
+        }
+        op::MASK => {
+            let (target, file, dir) = (string(r)?, string(r)?, string(r)?);
+            mask(target, file, dir)
+        }
+        op::READ_ONLY => {
+            let target = open_target(string(r)?)?;
+            sys::set_mount_flags(target.fd(), c"", Reach::One, MOUNT_ATTR_RDONLY, 0)
+                .map_err(at(Step::MountFlags))
+        }
+        op::READ_ONLY_SELF => read_only_self(string(r)?),
+        op::RUN_DIRECTORY => {
+            let (attributes, target, keep) = (small(r)?, string(r)?, string(r)?);
+            own_directory(attributes, target, keep, run)
+        }
+        _ => Err((Step::DecodeSetup, MALFORMED)),
+    }
+}
+
+fn small(r: &mut Reader<'_>) -> Result<u32, Failed> {
+    r.small().map_err(at(Step::DecodeSetup))
+}
+
+fn string<'a>(r: &mut Reader<'a>) -> Result<&'a CStr, Failed> {
+    r.string().map_err(at(Step::DecodeSetup))
+}
+
+fn open_parent(parent: &CStr) -> Result<OwnedFd, Failed> {
+    open_resolved(Fd::CWD, parent, O_PATH | O_DIRECTORY, Resolve::BeneathNoSymlinks)
+        .map_err(at(Step::CreateTarget))
+}
+
+fn open_target(target: &CStr) -> Result<OwnedFd, Failed> {
+    open_resolved(Fd::CWD, target, O_PATH, Resolve::BeneathNoSymlinks).map_err(at(Step::OpenTarget))
+}
+
+fn attach_to(mount: &OwnedFd, target: &CStr) -> Result<(), Failed> {
+    let target = open_target(target)?;
+    attach(mount.fd(), target.fd()).map_err(at(Step::AttachMount))
+}
+
+fn set_flags(mount: &OwnedFd, reach: Reach, attributes: u32) -> Result<(), Failed> {
+    sys::set_mount_flags(mount.fd(), c"", reach, attributes, 0).map_err(at(Step::MountFlags))
+}
+
+/// Covers the old root with the new one and stands in it: later targets are relative to it, while
+/// absolute sources are still the host's.
+fn become_root(mount: &OwnedFd) -> Result<(), Failed> {
+    let host = open_at(Fd::CWD, c"/", O_PATH | O_DIRECTORY, 0).map_err(at(Step::OpenTarget))?;
+    attach(mount.fd(), host.fd()).map_err(at(Step::AttachMount))?;
+    crate::sys::change_directory_to(mount.fd()).map_err(at(Step::MakeRoot))
+}
+
+/// step, attributes, type, count, then key and value each.
+fn fresh(r: &mut Reader<'_>) -> Result<OwnedFd, Failed> {
+    let step = Step::from_code(small(r)?).ok_or((Step::DecodeSetup, MALFORMED))?;
+    let (attributes, kind) = (small(r)?, string(r)?);
+    let context = sys::open_file_system(kind).map_err(at(step))?;
+    for _ in 0..small(r)? {
+        let (key, value) = (string(r)?, string(r)?);
+        sys::configure(context.fd(), key, value).map_err(at(step))?;
+    }
+    sys::create_mount(context.fd(), attributes).map_err(at(step))
+}
+
+fn write_new(parent: &CStr, name: &CStr, mode: u32, contents: &[u8]) -> Result<(), Failed> {
+    let parent = open_parent(parent)?;
+    let flags = O_WRONLY | O_CREATE_NEW | O_NOFOLLOW;
+    let file = open_at(parent.fd(), name, flags, mode).map_err(at(Step::WriteFile))?;
+    let mut left = contents;
+    while !left.is_empty() {
+        let written = base::write(file.fd(), left).map_err(at(Step::WriteFile))?;
+        left = left.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The source must be what the plan saw: the path is opened again here, in this mount namespace,
+/// since only its own mounts can be cloned.
+fn bind(r: &mut Reader<'_>) -> Result<(), Failed> {
+    let attributes = small(r)?;
+    let (dev, ino) = (word(r)?, word(r)?);
+    let (source, target) = (string(r)?, string(r)?);
+    let source = open_resolved(Fd::CWD, source, O_PATH | O_NOFOLLOW, Resolve::NoSymlinks)
+        .map_err(at(Step::OpenSource))?;
+    let seen = sys::identity(source.fd()).map_err(at(Step::SourceChanged))?;
+    if (seen.dev, seen.ino) != (dev, ino) {
+        return Err((Step::SourceChanged, Errno::ESTALE));
+    }
+    let mount = clone_tree(source.fd(), c"").map_err(at(Step::CloneSource))?;
+    set_flags(&mount, Reach::Tree, attributes)?;
+    attach_to(&mount, target)
+}
+
+fn word(r: &mut Reader<'_>) -> Result<u64, Failed> {
+    r.word().map_err(at(Step::DecodeSetup))
+}
+
+fn keep(target: &CStr, exports: &mut Exports) -> Result<(), Failed> {
+    let dir = open_at(Fd::CWD, target, O_DIRECTORY, 0).map_err(at(Step::Export))?;
+    match exports.iter_mut().find(|slot| slot.is_none()) {
+        Some(slot) => {
+            *slot = Some(dir);
+            Ok(())
+        }
+        None => Err((Step::Export, MALFORMED)),
+    }
+}
+
+/// A clone of our own file inherits its mount's flags, so no second call is needed.
+fn mask(target: &CStr, file: &CStr, dir: &CStr) -> Result<(), Failed> {
+    const S_IFMT: u32 = 0o170_000;
+    const S_IFDIR: u32 = 0o040_000;
+    let target = match open_resolved(Fd::CWD, target, O_PATH, Resolve::BeneathNoSymlinks) {
+        Ok(target) => target,
+        Err(Errno::ENOENT) => return Ok(()),
+        Err(errno) => return Err((Step::Mask, errno)),
+    };
+    let found = sys::identity(target.fd()).map_err(at(Step::Mask))?;
+    let cover = if found.mode & S_IFMT == S_IFDIR { dir } else { file };
+    let mount = clone_tree(Fd::CWD, cover).map_err(at(Step::Mask))?;
+    attach(mount.fd(), target.fd()).map_err(at(Step::Mask))
+}
+
+/// Keeps a part of a writable file system from being written.
+fn read_only_self(target: &CStr) -> Result<(), Failed> {
+    let target = match open_resolved(Fd::CWD, target, O_PATH, Resolve::BeneathNoSymlinks) {
+        Ok(target) => target,
+        Err(Errno::ENOENT) => return Ok(()),
+        Err(errno) => return Err((Step::OpenTarget, errno)),
+    };
+    let mount = clone_tree(target.fd(), c"").map_err(at(Step::CloneSource))?;
+    set_flags(&mount, Reach::Tree, MOUNT_ATTR_RDONLY)?;
+    attach(mount.fd(), target.fd()).map_err(at(Step::AttachMount))
+}
+
+/// Binds the run's own part over the exchange, which no path leads to from then on.
+fn own_directory(attributes: u32, target: &CStr, keep: &CStr, run: &CStr) -> Result<(), Failed> {
+    let step = Step::RunDirectory;
+    let mut buffer = [0u8; JOINED_MAX];
+    let kept = match keep.is_empty() {
+        true => None,
+        false => {
+            let name = join(&mut buffer, target, keep).ok_or((step, MALFORMED))?;
+            Some(clone_tree(Fd::CWD, name).map_err(at(step))?)
+        }
+    };
+    let own = join(&mut buffer, target, run).ok_or((step, MALFORMED))?;
+    let mount = clone_tree(Fd::CWD, own).map_err(at(step))?;
+    set_flags(&mount, Reach::One, attributes)?;
+    attach_to(&mount, target)?;
+    match kept {
+        None => Ok(()),
+        Some(mount) => {
+            let name = join(&mut buffer, target, keep).ok_or((step, MALFORMED))?;
+            attach_to(&mount, name)
+        }
+    }
+}
+
+/// `parent/name` for a name that is one path component.
+fn join<'b>(buffer: &'b mut [u8], parent: &CStr, name: &CStr) -> Option<&'b CStr> {
+    let (parent, name) = (parent.to_bytes(), name.to_bytes_with_nul());
+    if name.len() < 2 || name.contains(&b'/') || name == b"..\0" {
+        return None;
+    }
+    let (head, rest) = buffer.split_at_mut_checked(parent.len())?;
+    head.copy_from_slice(parent);
+    let (slash, rest) = rest.split_first_mut()?;
+    *slash = b'/';
+    rest.get_mut(..name.len())?.copy_from_slice(name);
+    CStr::from_bytes_until_nul(buffer).ok()
+}
+
+/// A fresh procfs of the caller's pid namespace, attached nowhere: writable whatever the visible
+/// one is, and reached by no path.
+pub(crate) fn detached_proc() -> Result<OwnedFd, Errno> {
+    const NOSUID_NODEV_NOEXEC: u32 = 2 | 4 | 8;
+    let context = sys::open_file_system(c"proc")?;
+    sys::create_mount(context.fd(), NOSUID_NODEV_NOEXEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_component_is_joined() {
+        let rows: [(&CStr, Option<&CStr>); 5] = [
+            (c"run-1", Some(c"run/postern/run-1")),
+            (c"", None),
+            (c"..", None),
+            (c"a/b", None),
+            (c"...", Some(c"run/postern/...")),
+        ];
+        for (name, expected) in rows {
+            let mut buffer = [0u8; JOINED_MAX];
+            assert_eq!(join(&mut buffer, c"run/postern", name), expected, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Raw system calls that only the launcher makes; decides nothing.
+//!
+//! # Safety
+//! Every call passes pointers derived from references that outlive it, with the length the kernel
+//! is told. What could break memory safety otherwise is said at the block.
+#![expect(unsafe_code, reason = "system calls")]
+
+use core::ffi::CStr;
+
+use postern_init::arch::{self, nr};
+use postern_init::process::Pointers;
+use postern_init::sys::{Errno, Fd, OwnedFd, Result, check};
+
+pub(crate) fn call(nr: usize, args: [usize; 6]) -> Result<usize> {
+    // SAFETY: private to this crate's sys files; each caller passes what `nr` expects, from live references.
+    check(unsafe { arch::syscall(nr, args) })
+}
+
+pub(crate) fn new_fd(result: Result<usize>) -> Result<OwnedFd> {
+    result.map(|fd| OwnedFd::new(Fd(i32::try_from(fd).unwrap_or(-1))))
+}
+
+pub(crate) fn path(p: &CStr) -> usize {
+    p.as_ptr().expose_provenance()
+}
+
+pub(crate) fn at<T>(value: &T) -> usize {
+    core::ptr::from_ref(value).expose_provenance()
+}
+
+pub(crate) fn at_mut<T>(value: &mut T) -> usize {
+    core::ptr::from_mut(value).expose_provenance()
+}
+
+pub(crate) const fn low(value: u32) -> usize {
+    value as usize
+}
+
+pub(crate) const fn arg(fd: Fd) -> usize {
+    (fd.0 as isize).cast_unsigned()
+}
+
+/// `chdir(2)`.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn change_directory(name: &CStr) -> Result<()> {
+    call(nr::CHDIR, [path(name), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// `fchdir(2)`.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn change_directory_to(fd: Fd) -> Result<()> {
+    call(nr::FCHDIR, [arg(fd), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// `getcwd(2)`: the length with its NUL, or an error when the directory is outside the root.
+///
+/// # Errors
+/// `ESTALE` when the kernel says `(unreachable)`; else as the kernel says.
+pub(crate) fn current_directory(buffer: &mut [u8]) -> Result<usize> {
+    let len =
+        call(nr::GETCWD, [buffer.as_mut_ptr().expose_provenance(), buffer.len(), 0, 0, 0, 0])?;
+    match buffer.first() {
+        Some(b'/') => Ok(len),
+        Some(_) | None => Err(Errno::ESTALE),
+    }
+}
+
+/// `chroot(2)`.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn change_root(name: &CStr) -> Result<()> {
+    call(nr::CHROOT, [path(name), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// Anonymous memory that lives as long as the process.
+///
+/// # Errors
+/// As `mmap(2)` says.
+pub(crate) fn memory(len: usize) -> Result<&'static mut [u8]> {
+    const PROT_READ_WRITE: usize = 3;
+    const PRIVATE_ANONYMOUS: usize = 0x22;
+    let at = call(nr::MMAP, [0, len, PROT_READ_WRITE, PRIVATE_ANONYMOUS, usize::MAX, 0])?;
+    // SAFETY: a fresh private mapping of `len` zeroed bytes that nothing unmaps.
+    Ok(unsafe { core::slice::from_raw_parts_mut(core::ptr::with_exposed_provenance_mut(at), len) })
+}
+
+/// A private, writable mapping of a whole file. Unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    at: usize,
+    len: usize,
+}
+
+impl Mapping {
+    /// Maps `len` bytes of `fd`.
+    ///
+    /// # Errors
+    /// As `mmap(2)` says.
+    pub(crate) fn new(fd: Fd, len: usize) -> Result<Mapping> {
+        const PROT_READ_WRITE: usize = 3;
+        const MAP_PRIVATE: usize = 2;
+        let at = call(nr::MMAP, [0, len, PROT_READ_WRITE, MAP_PRIVATE, arg(fd), 0])?;
+        Ok(Mapping { at, len })
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is private, `len` bytes long and lives as long as `self`.
+        unsafe {
+            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(self.at), self.len)
+        }
+    }
+
+    /// The bytes, to change: the change is this process's own.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let at = core::ptr::with_exposed_provenance_mut(self.at);
+        // SAFETY: as in `bytes`, and `&mut self` makes the borrow exclusive.
+        unsafe { core::slice::from_raw_parts_mut(at, self.len) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        call(nr::MUNMAP, [self.at, self.len, 0, 0, 0, 0]).ok();
+    }
+}
+
+/// Gives every signal its default disposition: an ignored one would survive exec.
+///
+/// # Errors
+/// As `rt_sigaction(2)` says.
+pub(crate) fn default_signals() -> Result<()> {
+    const SIGKILL: usize = 9;
+    const SIGSTOP: usize = 19;
+    let default: arch::KernelSigaction = [0; 4];
+    for signal in (1..=64).filter(|s| *s != SIGKILL && *s != SIGSTOP) {
+        let at = default.as_ptr().expose_provenance();
+        call(nr::RT_SIGACTION, [signal, at, 0, size_of::<u64>(), 0, 0])?;
+    }
+    Ok(())
+}
+
+/// `capset(2)` of the calling thread: the same bits permitted and effective, none inheritable.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn set_capabilities(bits: u64) -> Result<()> {
+    const VERSION_3: u32 = 0x2008_0522;
+    let header: [u32; 2] = [VERSION_3, 0];
+    let halves = [bits & 0xffff_ffff, bits >> 32].map(|half| u32::try_from(half).unwrap_or(0));
+    let [lower, upper] = halves;
+    let data: [u32; 6] = [lower, lower, 0, upper, upper, 0];
+    let args = [header.as_ptr().expose_provenance(), data.as_ptr().expose_provenance(), 0, 0, 0, 0];
+    call(nr::CAPSET, args).map(drop)
+}
+
+/// `setgroups(2)` to none.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn drop_groups() -> Result<()> {
+    call(nr::SETGROUPS, [0; 6]).map(drop)
+}
+
+/// Real, effective and saved id, each set or left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ids {
+    /// All three.
+    All(u32),
+    /// The effective one.
+    Effective(u32),
+}
+
+impl Ids {
+    const fn args(self) -> [usize; 6] {
+        const LEAVE: usize = u32::MAX as usize;
+        match self {
+            Ids::All(id) => [low(id), low(id), low(id), 0, 0, 0],
+            Ids::Effective(id) => [LEAVE, low(id), LEAVE, 0, 0, 0],
+        }
+    }
+}
+
+/// `setresuid(2)` of the calling thread.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn set_uid(ids: Ids) -> Result<()> {
+    call(nr::SETRESUID, ids.args()).map(drop)
+}
+
+/// `setresgid(2)` of the calling thread.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn set_gid(ids: Ids) -> Result<()> {
+    call(nr::SETRESGID, ids.args()).map(drop)
+}
+
+/// `unshare(2)` of namespaces.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn unshare(flags: u64) -> Result<()> {
+    call(nr::UNSHARE, [usize::try_from(flags).unwrap_or(usize::MAX), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// `sethostname(2)`.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn set_hostname(name: &CStr) -> Result<()> {
+    call(nr::SETHOSTNAME, [path(name), name.to_bytes().len(), 0, 0, 0, 0]).map(drop)
+}
+
+/// `keyctl(2)` with plain numbers.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn keyctl(operation: usize, argument: usize, second: usize) -> Result<usize> {
+    call(nr::KEYCTL, [operation, argument, second, 0, 0, 0])
+}
+
+/// Brings the interface `lo` up.
+///
+/// # Errors
+/// As `socket(2)` and `ioctl(2)` say.
+pub(crate) fn loopback_up() -> Result<()> {
+    const AF_INET: usize = 2;
+    const SOCK_DGRAM_CLOEXEC: usize = 2 | 0o2_000_000;
+    const SIOCSIFFLAGS: usize = 0x8914;
+    const IFF_UP: u8 = 1;
+    let socket = new_fd(call(nr::SOCKET, [AF_INET, SOCK_DGRAM_CLOEXEC, 0, 0, 0, 0]))?;
+    // struct ifreq: a 16-byte name, then the flags.
+    let mut request = [0u8; 40];
+    let [first, second, ..] = &mut request;
+    (*first, *second) = (b'l', b'o');
+    if let Some(flags) = request.get_mut(16) {
+        *flags = IFF_UP;
+    }
+    let at = request.as_mut_ptr().expose_provenance();
+    call(nr::IOCTL, [arg(socket.fd()), SIOCSIFFLAGS, at, 0, 0, 0]).map(drop)
+}
+
+/// `seccomp(SECCOMP_SET_MODE_FILTER)` with instructions of eight bytes each.
+///
+/// # Errors
+/// `EINVAL` for a program of odd length; else as the kernel says.
+pub(crate) fn install_filter(program: &[u8]) -> Result<()> {
+    const SET_MODE_FILTER: usize = 1;
+    /// `struct sock_fprog`.
+    #[repr(C)]
+    struct Program {
+        len: u16,
+        filter: usize,
+    }
+    let (instructions, rest) = program.as_chunks::<8>();
+    let len = u16::try_from(instructions.len()).ok().ok_or(Errno::EINVAL)?;
+    if !rest.is_empty() || len == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let program = Program { len, filter: program.as_ptr().expose_provenance() };
+    let at = core::ptr::from_ref(&program).expose_provenance();
+    call(nr::SECCOMP, [SET_MODE_FILTER, 0, at, 0, 0, 0]).map(drop)
+}
+/// Which side of a [`clone_run`] this is.
+#[derive(Debug)]
+pub(crate) enum Cloned {
+    /// The new process.
+    Child,
+    /// The caller, with the child's pid and pidfd.
+    Parent(i32, OwnedFd),
+}
+
+/// `clone3(2)` as `fork(2)` with namespaces and a pidfd.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn clone3(flags: u64) -> Result<Cloned> {
+    const CLONE_PIDFD: u64 = 0x1000;
+    const SIGCHLD: u64 = 17;
+    let mut pidfd = -1i32;
+    let args: [u64; 8] = [flags | CLONE_PIDFD, at_mut(&mut pidfd) as u64, 0, 0, SIGCHLD, 0, 0, 0];
+    let pid = call(nr::CLONE3, [at(&args), size_of_val(&args), 0, 0, 0, 0])?;
+    Ok(cloned(pid, pidfd))
+}
+
+/// [`clone3`] by the older call, for kernels and filters that refuse it.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn clone(flags: u64) -> Result<Cloned> {
+    const CLONE_PIDFD: u64 = 0x1000;
+    const SIGCHLD: u64 = 17;
+    let mut pidfd = -1i32;
+    let flags = usize::try_from(flags | CLONE_PIDFD | SIGCHLD).ok().ok_or(Errno::EINVAL)?;
+    let pid = call(nr::CLONE, [flags, 0, at_mut(&mut pidfd), 0, 0, 0])?;
+    Ok(cloned(pid, pidfd))
+}
+
+fn cloned(pid: usize, pidfd: i32) -> Cloned {
+    match i32::try_from(pid) {
+        Ok(0) => Cloned::Child,
+        Ok(pid) => Cloned::Parent(pid, OwnedFd::new(Fd(pidfd))),
+        Err(_) => Cloned::Parent(-1, OwnedFd::new(Fd(pidfd))),
+    }
+}
+
+/// The arrays of a request, made from its table of offsets by adding the message's own address.
+///
+/// # Errors
+/// `EINVAL` when the table is not aligned, not inside the message, or points outside it.
+pub(crate) fn relocate(message: &mut [u8], table: usize, count: usize) -> Result<Pointers> {
+    let base = message.as_ptr().expose_provenance();
+    let len = message.len();
+    let bytes = count.checked_mul(8).ok_or(Errno::EINVAL)?;
+    let end = table.checked_add(bytes).ok_or(Errno::EINVAL)?;
+    let ends_in_nul = message.last() == Some(&0);
+    let words = message.get_mut(table..end).ok_or(Errno::EINVAL)?;
+    if !ends_in_nul || count == 0 || !base.wrapping_add(table).is_multiple_of(8) {
+        return Err(Errno::EINVAL);
+    }
+    let (entries, _) = words.as_chunks_mut::<8>();
+    let Some((last, strings)) = entries.split_last_mut() else { return Err(Errno::EINVAL) };
+    for entry in strings {
+        let offset = usize::try_from(u64::from_ne_bytes(*entry)).ok().ok_or(Errno::EINVAL)?;
+        if offset >= len {
+            return Err(Errno::EINVAL);
+        }
+        *entry = (base.wrapping_add(offset) as u64).to_ne_bytes();
+    }
+    *last = [0; 8];
+    // SAFETY: the table is inside the message, ends in NULL, and each entry points into the
+    // message, whose last byte ends any string.
+    Ok(unsafe { Pointers::new(base.wrapping_add(table)) })
+}
+
+/// Sets the file-creation mask to nothing: modes are given whole.
+pub(crate) fn clear_umask() {
+    // umask(2) cannot fail; it answers the old mask.
+    call(nr::UMASK, [0; 6]).ok();
+}
+
+/// The file-creation mask that guests start with.
+pub(crate) fn usual_umask() {
+    call(nr::UMASK, [0o022, 0, 0, 0, 0, 0]).ok();
+}
+
+/// `fcntl(F_SETFD)` with `FD_CLOEXEC`.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn close_on_exec(fd: Fd) -> Result<()> {
+    const F_SETFD: usize = 2;
+    const FD_CLOEXEC: usize = 1;
+    call(nr::FCNTL, [arg(fd), F_SETFD, FD_CLOEXEC, 0, 0, 0]).map(drop)
+}
+
+/// A table that lives as long as the process, each entry made by `fill`.
+///
+/// # Errors
+/// As `mmap(2)` says.
+pub(crate) fn memory_for<T, const N: usize>(fill: impl Fn() -> T) -> Result<&'static mut [T; N]> {
+    let bytes = memory(size_of::<[T; N]>())?;
+    let table = bytes.as_mut_ptr().cast::<core::mem::MaybeUninit<T>>();
+    for index in 0..N {
+        let entry = core::mem::MaybeUninit::new(fill());
+        // SAFETY: the mapping is page-aligned, fresh, and holds N entries.
+        unsafe { table.wrapping_add(index).write(entry) };
+    }
+    // SAFETY: all N entries are written, and the mapping lives for ever and is ours alone.
+    Ok(unsafe { &mut *table.cast::<[T; N]>() })
+}

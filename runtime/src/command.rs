@@ -1,0 +1,238 @@
+//! What to run, said once and checked before anything is started.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::CommandError;
+
+/// The guest's standard input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stdin {
+    /// `/dev/null`: a read sees the end at once.
+    #[default]
+    Null,
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// A pipe whose writing end is [`Process::take_stdin`](crate::Process::take_stdin).
+    Piped,
+}
+
+/// A program with its arguments, and how it is run.
+///
+/// ```
+/// use std::time::Duration;
+/// use postern::Command;
+///
+/// let command = Command::new("python3")
+///     .args(["-c", "print(6 * 7)"])
+///     .env("PYTHONHASHSEED", "0")
+///     .timeout(Duration::from_secs(10));
+/// # drop(command);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "a command does nothing until a sandbox runs it"]
+pub struct Command {
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) stdin: Stdin,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) output_bytes_max: Option<u64>,
+    pub(crate) private_files: Vec<(OsString, Vec<u8>)>,
+}
+
+/// Bytes that are kept of each output stream unless [`Command::output_bytes_max`] says otherwise.
+pub const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
+impl Command {
+    /// A program: a path with a slash, or a name for the guest's `PATH`.
+    pub fn new(program: impl Into<OsString>) -> Command {
+        Command { arguments: vec![program.into()], ..Command::default() }
+    }
+
+    /// One more argument.
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Command {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// More arguments.
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable of the environment, over the profile's.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The working directory inside; default the profile's.
+    pub fn cwd(mut self, path: impl Into<PathBuf>) -> Command {
+        self.cwd = Some(path.into());
+        self
+    }
+
+    /// Standard input; default [`Stdin::Null`].
+    pub fn stdin(mut self, stdin: Stdin) -> Command {
+        self.stdin = stdin;
+        self
+    }
+
+    /// How long the run may take from its start until everything in it is killed; default no limit.
+    pub fn timeout(mut self, timeout: Duration) -> Command {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Bytes kept of stdout and of stderr, each; default [`OUTPUT_BYTES_MAX`]. What is written
+    /// beyond is read and dropped, and the result says `truncated`.
+    pub fn output_bytes_max(mut self, bytes: u64) -> Command {
+        self.output_bytes_max = Some(bytes);
+        self
+    }
+
+    /// A read-only file at `/run/postern/NAME` that this run alone can see. Needs
+    /// [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
+    pub fn private_file(mut self, name: impl Into<OsString>, bytes: impl Into<Vec<u8>>) -> Command {
+        self.private_files.push((name.into(), bytes.into()));
+        self
+    }
+
+    /// The checked C form.
+    pub(crate) fn check(&self, base: &[CString]) -> Result<Checked, CommandError> {
+        match self.arguments.first() {
+            None => return Err(CommandError::NoProgram),
+            Some(program) if program.is_empty() => return Err(CommandError::EmptyProgram),
+            Some(_) => {}
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(CommandError::ZeroTimeout);
+        }
+        let arguments = self.arguments.iter().map(|argument| {
+            c_string(argument).ok_or_else(|| CommandError::NulInArgument(argument.clone()))
+        });
+        Ok(Checked {
+            arguments: arguments.collect::<Result<_, _>>()?,
+            environment: environment(base, &self.environment)?,
+            cwd: self.cwd.as_deref().map(working_directory).transpose()?,
+        })
+    }
+}
+
+/// A command that the kernel can take.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) arguments: Vec<CString>,
+    pub(crate) environment: Vec<CString>,
+    pub(crate) cwd: Option<CString>,
+}
+
+fn c_string(text: &OsStr) -> Option<CString> {
+    CString::new(text.as_bytes()).ok()
+}
+
+fn environment(
+    base: &[CString],
+    own: &[(OsString, OsString)],
+) -> Result<Vec<CString>, CommandError> {
+    let mut all = base.to_vec();
+    for (name, value) in own {
+        if name.is_empty() || name.as_bytes().contains(&b'=') {
+            return Err(CommandError::EnvironmentName(name.clone()));
+        }
+        let mut entry = name.clone();
+        entry.push("=");
+        let prefix = entry.len();
+        entry.push(value);
+        let entry = c_string(&entry).ok_or(CommandError::NulInEnvironment(entry))?;
+        let same = |old: &CString| old.as_bytes().get(..prefix) == entry.as_bytes().get(..prefix);
+        all.retain(|old| !same(old));
+        all.push(entry);
+    }
+    Ok(all)
+}
+
+fn working_directory(path: &Path) -> Result<CString, CommandError> {
+    let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    let dots = |name: &[u8]| matches!(name, b"." | b"..");
+    let bytes = path.as_os_str().as_bytes();
+    let clean = path.components().all(plain) && !bytes.split(|byte| *byte == b'/').any(dots);
+    let refused = || CommandError::WorkingDirectory(path.as_os_str().to_owned());
+    match path.is_absolute() && clean {
+        true => c_string(path.as_os_str()).ok_or_else(refused),
+        false => Err(refused()),
+    }
+}
+
+/// A whole command line: the program and its arguments.
+impl<S: Into<OsString>, const N: usize> From<[S; N]> for Command {
+    fn from(line: [S; N]) -> Command {
+        Command::default().args(line)
+    }
+}
+
+/// A whole command line: the program and its arguments.
+impl<S: Into<OsString>> From<Vec<S>> for Command {
+    fn from(line: Vec<S>) -> Command {
+        Command::default().args(line)
+    }
+}
+
+/// A whole command line: the program and its arguments.
+impl<S: Into<OsString> + Clone> From<&[S]> for Command {
+    fn from(line: &[S]) -> Command {
+        Command::default().args(line.iter().cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_commands_are_refused_by_rule() {
+        let rows: [(&str, Command, CommandError); 9] = [
+            ("no program", Command::default(), CommandError::NoProgram),
+            ("empty program", Command::new(""), CommandError::EmptyProgram),
+            ("nul", Command::new("a\0b"), CommandError::NulInArgument("a\0b".into())),
+            (
+                "nul in a value",
+                Command::new("a").env("A", "\0"),
+                CommandError::NulInEnvironment("A=\0".into()),
+            ),
+            ("no name", Command::new("a").env("", "x"), CommandError::EnvironmentName("".into())),
+            (
+                "= in a name",
+                Command::new("a").env("A=B", "x"),
+                CommandError::EnvironmentName("A=B".into()),
+            ),
+            (
+                "relative cwd",
+                Command::new("a").cwd("tmp"),
+                CommandError::WorkingDirectory("tmp".into()),
+            ),
+            (
+                "dots in cwd",
+                Command::new("a").cwd("/tmp/../etc"),
+                CommandError::WorkingDirectory("/tmp/../etc".into()),
+            ),
+            ("zero", Command::new("a").timeout(Duration::ZERO), CommandError::ZeroTimeout),
+        ];
+        for (name, command, refused) in rows {
+            assert_eq!(command.check(&[]).unwrap_err(), refused, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_command_overrides_the_profile() {
+        let base = [c"PATH=/bin".to_owned(), c"A=1".to_owned(), c"AA=2".to_owned()];
+        let checked = Command::new("a").env("A", "3").check(&base).unwrap();
+        let expected = [c"PATH=/bin".to_owned(), c"AA=2".to_owned(), c"A=3".to_owned()];
+        assert_eq!(checked.environment, expected);
+    }
+}

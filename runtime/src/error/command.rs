@@ -1,0 +1,54 @@
+//! Why a command is refused before anything is started.
+
+use core::fmt;
+use std::ffi::OsString;
+
+/// A rule that a command breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// There is no program.
+    NoProgram,
+    /// The program's name is empty.
+    EmptyProgram,
+    /// An argument holds a NUL byte, which no system call can take.
+    NulInArgument(OsString),
+    /// A name or value of the environment holds a NUL byte.
+    NulInEnvironment(OsString),
+    /// A name in the environment is empty or holds `=`.
+    EnvironmentName(OsString),
+    /// The working directory is relative, holds a NUL byte, or a `.` or `..`.
+    WorkingDirectory(OsString),
+    /// A private file's name is not one path component, or is one that the sandbox keeps.
+    PrivateFileName(OsString),
+    /// Private files need [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
+    NoRunDirectories,
+    /// A time limit of zero would end the run before it begins.
+    ZeroTimeout,
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProgram => f.write_str("argv: empty; the first word is the program"),
+            Self::EmptyProgram => f.write_str("argv: the program's name is empty"),
+            Self::NulInArgument(text) => write!(f, "argv: {text:?} holds a NUL byte"),
+            Self::NulInEnvironment(text) => write!(f, "env: {text:?} holds a NUL byte"),
+            Self::EnvironmentName(name) => {
+                write!(f, "env: {name:?} is no name; one is not empty and holds no '='")
+            }
+            Self::WorkingDirectory(path) => {
+                write!(f, "cwd: {path:?} is not an absolute path without '.', '..' and NUL")
+            }
+            Self::PrivateFileName(name) => {
+                write!(f, "private file: {name:?} is not one free name in /run/postern")
+            }
+            Self::NoRunDirectories => {
+                f.write_str("private file: the sandbox was built without run directories")
+            }
+            Self::ZeroTimeout => f.write_str("timeout: zero"),
+        }
+    }
+}
+
+impl std::error::Error for CommandError {}

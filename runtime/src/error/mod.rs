@@ -1,0 +1,100 @@
+//! Every way a sandbox can fail, as facts: operation, object, errno, likely cause, fix.
+
+mod cause;
+mod command;
+mod launch;
+mod refusal;
+
+use core::fmt;
+
+pub use cause::{Cause, causes};
+pub(crate) use cause::{Symptom, likely};
+pub use command::CommandError;
+pub use launch::{LaunchError, Phase, StepFailure};
+pub use postern_init::step::Step;
+pub use refusal::Refusal;
+
+use crate::host::ProbeError;
+
+/// Why a sandbox was not built or a run did not happen. A guest that ends badly is not an error.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The profile breaks a rule; nothing was started.
+    Refused(Refusal),
+    /// The machine could not be looked at; nothing was started.
+    Probe(ProbeError),
+    /// The command breaks a rule; nothing was started.
+    Command(CommandError),
+    /// A launch failed; nothing of it is left.
+    Launch(LaunchError),
+    /// What the kernel enforces is not what was planned.
+    Unconfined(Vec<Violation>),
+}
+
+/// One thing that [`Sandbox::verify`](crate::Sandbox::verify) found otherwise than planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// What was looked at.
+    pub what: &'static str,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}, not {}", self.what, self.found, self.expected)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Probe(error) => error.fmt(f),
+            Self::Command(error) => error.fmt(f),
+            Self::Launch(error) => error.fmt(f),
+            Self::Unconfined(violations) => {
+                f.write_str("the sandbox is not what was planned")?;
+                violations.iter().try_for_each(|violation| write!(f, "; {violation}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(_) | Self::Unconfined(_) => None,
+            Self::Probe(error) => error.source(),
+            Self::Command(error) => error.source(),
+            Self::Launch(error) => error.source(),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Refused(refusal)
+    }
+}
+
+impl From<ProbeError> for Error {
+    fn from(error: ProbeError) -> Error {
+        Error::Probe(error)
+    }
+}
+
+impl From<CommandError> for Error {
+    fn from(error: CommandError) -> Error {
+        Error::Command(error)
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(error: LaunchError) -> Error {
+        Error::Launch(error)
+    }
+}

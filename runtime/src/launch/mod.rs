@@ -1,0 +1,322 @@
+//! Carries a plan out: leases ids, starts the launcher, hands it the plan, and hands it runs.
+//!
+//! Makes no decision about isolation; what differs from host to host was decided by the plan.
+
+mod encode;
+mod image;
+mod lease;
+mod object;
+pub(crate) mod socket;
+mod spawn;
+mod sys;
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use postern_init::record::{Kind, Record, facts};
+use postern_init::step::Step;
+use postern_launcher::wire::REQUEST_INLINE_MAX;
+use postern_seccomp::{Arch, Level, Program};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::process::Pid;
+
+pub(crate) use encode::Run;
+pub use image::{ImageSource, LAUNCHER_VARIABLE};
+pub use lease::RUNTIME_DIRECTORY_VARIABLE;
+
+use crate::error::{LaunchError, Phase, StepFailure, Symptom, likely};
+use crate::host::{Capability, Diagnosis, Host};
+use crate::plan::{Identity, KernelId, Plan, Tier};
+use encode::Numbers;
+use lease::{Lease, LeaseError};
+use socket::Incoming;
+use spawn::UserNamespace;
+
+/// A running launcher. Dropping it ends it, and with it every run; it waits until they are gone.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    pidfd: OwnedFd,
+    control: OwnedFd,
+    /// The process that started it: a forked copy must not end it.
+    owner: Pid,
+    pub(crate) ids: KernelIds,
+    pub(crate) image: ImageSource,
+    pub(crate) facts: u32,
+    pub(crate) exports: Vec<OwnedFd>,
+    /// Freed after the launcher is gone, so that the id is not given out while in use.
+    _lease: Option<Lease>,
+}
+
+/// The guest's ids as the host's kernel sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KernelIds {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+/// What a launch needs besides the plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    pub(crate) deadline: Duration,
+    pub(crate) single_use: bool,
+}
+
+/// The filter of a plan, assembled.
+pub(crate) fn filter(level: Level) -> Result<Option<Program>, LaunchError> {
+    let arch = Arch::native().map_err(LaunchError::Filter)?;
+    postern_seccomp::program(level, arch).map_err(LaunchError::Filter)
+}
+
+impl Launcher {
+    /// Starts a launcher and waits until its template stands.
+    pub(crate) fn start(
+        plan: &Plan,
+        host: &Host,
+        options: Options,
+    ) -> Result<Launcher, LaunchError> {
+        let deadline = Instant::now() + options.deadline;
+        let (ids, lease) = take_ids(&plan.identity)?;
+        let numbers = numbers(plan, host, ids, options);
+        let filter = filter(plan.seccomp)?;
+        let bytes = filter.as_ref().map_or(&[][..], Program::as_bytes);
+        let setup = encode::setup(plan, &numbers, bytes);
+        let spawned = spawn::spawn(spawn_flags(&numbers), &user_namespace(plan, host, ids)?)?;
+        let mut launcher = Launcher {
+            pidfd: spawned.pidfd,
+            control: spawned.control,
+            owner: rustix::process::getpid(),
+            ids,
+            image: spawned.image,
+            facts: 0,
+            exports: Vec::new(),
+            _lease: lease,
+        };
+        launcher.hand_over(&setup)?;
+        launcher.wait_ready(plan, deadline, options.deadline)?;
+        Ok(launcher)
+    }
+
+    fn hand_over(&self, setup: &[u8]) -> Result<(), LaunchError> {
+        let memfd = sealed("postern-plan", setup)?;
+        let len = (setup.len() as u64).to_le_bytes();
+        match socket::send(&self.control, &len, &[memfd.as_fd()]) {
+            Ok(()) => Ok(()),
+            // It ended before it read this; what it said stands in the socket.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(source) => Err(prepare("hand the plan to the launcher", source)),
+        }
+    }
+
+    fn wait_ready(
+        &mut self,
+        plan: &Plan,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<(), LaunchError> {
+        let during = Phase::Template;
+        let incoming = socket::receive_until(&self.control, deadline)
+            .map_err(|source| prepare("hear from the launcher", source))?;
+        match incoming {
+            Some(Incoming::Record(record, fds)) if record.kind == Kind::Ready => {
+                self.facts = record.facts;
+                self.exports = fds;
+                Ok(())
+            }
+            Some(Incoming::Record(record, _)) => Err(failure(plan, during, &record)),
+            Some(Incoming::End | Incoming::Nothing) => Err(LaunchError::LauncherLost { during }),
+            None => Err(LaunchError::Deadline { waiting_for: "building the sandbox", after }),
+        }
+    }
+
+    /// Whether this is the process that started it.
+    pub(crate) fn is_ours(&self) -> bool {
+        rustix::process::getpid() == self.owner
+    }
+
+    /// Sends a run. `stdio` and the run's end of its status line go with it.
+    pub(crate) fn request(
+        &self,
+        run: &Run<'_>,
+        status: BorrowedFd<'_>,
+        stdio: [BorrowedFd<'_>; 3],
+        deadline: Instant,
+    ) -> Result<(), LaunchError> {
+        let bytes = encode::run(run);
+        let [stdin, stdout, stderr] = stdio;
+        if bytes.len() <= REQUEST_INLINE_MAX {
+            return self.send_request(&bytes, &[status, stdin, stdout, stderr], deadline);
+        }
+        let memfd = sealed("postern-run", &bytes)?;
+        let message = encode::run_in_memfd(bytes.len());
+        self.send_request(&message, &[status, stdin, stdout, stderr, memfd.as_fd()], deadline)
+    }
+
+    /// The socket holds many requests; when it is full, the launcher is at work on them.
+    fn send_request(
+        &self,
+        bytes: &[u8],
+        fds: &[BorrowedFd<'_>],
+        deadline: Instant,
+    ) -> Result<(), LaunchError> {
+        const FULL_PAUSE: Duration = Duration::from_micros(200);
+        loop {
+            match socket::send(&self.control, bytes, fds) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_full(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(FULL_PAUSE);
+                }
+                Err(error) if is_gone(&error) => {
+                    return Err(LaunchError::LauncherLost { during: Phase::Run });
+                }
+                Err(source) => return Err(prepare("send a run to the launcher", source)),
+            }
+        }
+    }
+
+    /// Ends the launcher, and every run with it.
+    pub(crate) fn kill(&self) {
+        spawn::kill(&self.pidfd);
+    }
+}
+
+/// `EAGAIN`: no room; `ETOOMANYREFS`: too many descriptors in flight.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ETOOMANYREFS))
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN))
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            self.kill();
+            spawn::reap(&self.pidfd);
+        }
+    }
+}
+
+fn prepare(what: &'static str, source: io::Error) -> LaunchError {
+    LaunchError::Prepare { what, object: PathBuf::new(), source }
+}
+
+/// The words for a failed step that the launcher reported.
+pub(crate) fn failure(plan: &Plan, phase: Phase, record: &Record) -> LaunchError {
+    let Some(step) = Step::from_code(record.step) else {
+        return LaunchError::LauncherLost { during: phase };
+    };
+    let host = Diagnosis::probe();
+    let symptom = Symptom { phase, step, errno: record.errno, host: &host };
+    LaunchError::Step(Box::new(StepFailure {
+        phase,
+        step,
+        object: object::of(plan, phase, step, record.index),
+        source: io::Error::from_raw_os_error(record.errno),
+        cause: likely(&symptom),
+    }))
+}
+
+/// A sealed memfd that holds `bytes`.
+fn sealed(name: &str, bytes: &[u8]) -> Result<OwnedFd, LaunchError> {
+    let make = || -> io::Result<OwnedFd> {
+        let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        let mut file = std::fs::File::from(fd);
+        io::Write::write_all(&mut file, bytes)?;
+        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals)?;
+        Ok(file.into())
+    };
+    make().map_err(|source| prepare("make a memfd", source))
+}
+
+fn take_ids(identity: &Identity) -> Result<(KernelIds, Option<Lease>), LaunchError> {
+    let (uid, lease) = match identity.kernel_uid {
+        KernelId::Own(id) | KernelId::Fixed(id) => (id, None),
+        KernelId::Leased { first, last } => {
+            let lease = lease::take(first, last).map_err(|error| match error {
+                LeaseError::Exhausted => LaunchError::NoFreeId { first, last },
+                LeaseError::Directory(object, source) => {
+                    LaunchError::Prepare { what: "lease a kernel uid", object, source }
+                }
+            })?;
+            (lease.id, Some(lease))
+        }
+    };
+    let gid = match (identity.kernel_gid, identity.kernel_uid) {
+        (KernelId::Own(id) | KernelId::Fixed(id), _) => id,
+        // One lease stands for both: the same number, or the one at the same place.
+        (KernelId::Leased { first, .. }, KernelId::Leased { first: first_uid, .. }) => {
+            first.saturating_add(uid.saturating_sub(first_uid))
+        }
+        (KernelId::Leased { first, .. }, KernelId::Own(_) | KernelId::Fixed(_)) => first,
+    };
+    Ok((KernelIds { uid, gid }, lease))
+}
+
+/// The launcher's id in a user namespace whose maps the service writes.
+const MAPPED_ID: u32 = 65_534;
+
+fn numbers(plan: &Plan, host: &Host, ids: KernelIds, options: Options) -> Numbers {
+    let (launcher_uid, launcher_gid) = match plan.identity.tier {
+        Tier::Privileged => (ids.uid, ids.gid),
+        Tier::MapWriter => (MAPPED_ID, MAPPED_ID),
+        Tier::Unprivileged => (0, 0),
+    };
+    let own_user_namespace = plan.identity.tier != Tier::Privileged;
+    // What runs need of the launcher: namespaces, their limits and names, loopback, id maps.
+    let wanted = [
+        (Capability::SetGid, 6),
+        (Capability::SetUid, 7),
+        (Capability::NetAdmin, 12),
+        (Capability::SysAdmin, 21),
+        (Capability::SetFcap, 31),
+    ];
+    let holds = |wanted: &(Capability, u32)| own_user_namespace || host.capabilities.has(wanted.0);
+    let keep_capabilities =
+        wanted.into_iter().filter(holds).fold(0, |bits, (_, number)| bits | 1u64 << number);
+    Numbers {
+        launcher_uid,
+        launcher_gid,
+        keep_capabilities,
+        takes_ids: plan.identity.tier != Tier::Unprivileged,
+        own_user_namespace,
+        single_use: options.single_use,
+    }
+}
+
+fn spawn_flags(numbers: &Numbers) -> u64 {
+    let user = if numbers.own_user_namespace { libc::CLONE_NEWUSER } else { 0 };
+    u64::from((libc::CLONE_NEWPID | libc::CLONE_NEWNS | user).unsigned_abs())
+}
+
+fn user_namespace(plan: &Plan, host: &Host, ids: KernelIds) -> Result<UserNamespace, LaunchError> {
+    let nul = |_| prepare("write an id map", io::ErrorKind::InvalidInput.into());
+    Ok(match plan.identity.tier {
+        Tier::Privileged => UserNamespace::Shared,
+        Tier::MapWriter => UserNamespace::Mapped {
+            uid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.uid, ids.uid),
+            gid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.gid, ids.gid),
+        },
+        Tier::Unprivileged => UserNamespace::OneId {
+            uid_map: CString::new(format!("0 {} 1", host.uid)).map_err(nul)?,
+            gid_map: CString::new(format!("0 {} 1", host.gid)).map_err(nul)?,
+        },
+    })
+}
+
+/// The facts of a launcher that are worth telling, as words.
+pub(crate) fn fact_names(bits: u32) -> Vec<&'static str> {
+    let rows = [
+        (facts::CLONE3_REFUSED, "clone3 refused, clone used"),
+        (facts::NO_KEYRINGS, "no session keyring: the kernel or an outer filter has none for us"),
+        (facts::LAUNCHER_LIMITS_MISSING, "inotify limits not lowered"),
+        (facts::IPC_LIMITS_MISSING, "ipc limits not lowered"),
+        (facts::MOVED_ROOT, "root moved, pivot_root does not work on this root"),
+        (facts::HOST_PROC, "id maps written through the outer /proc, no fresh one here"),
+    ];
+    rows.iter().filter(|row| bits & row.0 != 0).map(|row| row.1).collect()
+}

@@ -1,0 +1,52 @@
+//! Names what a failed step was about, from the plan: the launcher reports a place in a list only.
+
+use std::ffi::CStr;
+
+use postern_init::step::Step;
+
+use crate::error::Phase;
+use crate::plan::{MountOp, Plan};
+
+/// The object of a step, in words; empty where the step says it all.
+pub(super) fn of(plan: &Plan, phase: Phase, step: Step, index: u32) -> String {
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    let found = match step {
+        Step::LauncherLimits | Step::AheadLimits | Step::RunLimits => {
+            plan.sysctls.get(index).map(|sysctl| lossy(&sysctl.path))
+        }
+        Step::Rlimit => plan.rlimits.get(index).map(|limit| format!("{:?}", limit.resource)),
+        Step::GuestRlimit => {
+            plan.guest_rlimits.get(index).map(|limit| format!("{:?}", limit.resource))
+        }
+        Step::WorkingDirectory => Some(lossy(&plan.cwd)),
+        _ => match phase {
+            Phase::Spawn => None,
+            Phase::Template => plan.template.get(index).map(operation),
+            Phase::Run => plan.run.get(index).map(operation),
+        },
+    };
+    found.unwrap_or_default()
+}
+
+fn operation(operation: &MountOp) -> String {
+    match operation {
+        MountOp::Root { .. } | MountOp::HostRoot => "/".to_owned(),
+        MountOp::Bind { source, target, .. } => {
+            format!("{} at {}", source.path.display(), lossy(target))
+        }
+        MountOp::Dir { target, .. }
+        | MountOp::File { target, .. }
+        | MountOp::Symlink { target, .. }
+        | MountOp::Tmpfs { target, .. }
+        | MountOp::Proc { target, .. }
+        | MountOp::Devpts { target, .. }
+        | MountOp::Mask { target, .. }
+        | MountOp::ReadOnly { target }
+        | MountOp::ReadOnlySelf { target }
+        | MountOp::RunDirectory { target, .. } => lossy(target),
+    }
+}
+
+fn lossy(text: &CStr) -> String {
+    text.to_string_lossy().into_owned()
+}

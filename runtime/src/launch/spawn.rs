@@ -1,0 +1,206 @@
+//! Starts the launcher: each source of its image in turn, by one clone that shares memory.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use postern_init::step::Step;
+use postern_init::sys::{Errno, Fd};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+
+use super::image::{self, ImageSource};
+use super::sys::{Birth, BirthFailure, Maps, Newborn, give_birth};
+use crate::error::{LaunchError, Phase, StepFailure, Symptom, likely};
+use crate::host::Diagnosis;
+
+/// Numbers below this one have a meaning in the child.
+const FIRST_FREE_FD: i32 = 16;
+
+/// The user namespace of a launcher.
+pub(super) enum UserNamespace {
+    /// The service's own.
+    Shared,
+    /// A new one with one extent, which the child writes.
+    OneId { uid_map: CString, gid_map: CString },
+    /// A new one whose maps only the service may write.
+    Mapped { uid_map: String, gid_map: String },
+}
+
+/// A launcher that has exec'ed its image.
+#[derive(Debug)]
+pub(super) struct Spawned {
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: OwnedFd,
+    pub(super) image: ImageSource,
+}
+
+/// Starts the launcher from the first image that can be exec'ed.
+pub(super) fn spawn(namespaces: u64, user: &UserNamespace) -> Result<Spawned, LaunchError> {
+    let mut attempts = Vec::new();
+    for source in ImageSource::ALL {
+        let image = match image::open(source) {
+            Ok(Some(image)) => image,
+            Ok(None) => continue,
+            Err(error) => {
+                attempts.push((source, error));
+                continue;
+            }
+        };
+        match spawn_from(&image, namespaces, user)? {
+            Ok((pidfd, control)) => return Ok(Spawned { pidfd, control, image: source }),
+            Err(errno) => attempts.push((source, io::Error::from_raw_os_error(errno.0))),
+        }
+    }
+    let errno = attempts.iter().find_map(|attempt| attempt.1.raw_os_error()).unwrap_or_default();
+    let host = Diagnosis::probe();
+    let symptom = Symptom { phase: Phase::Spawn, step: Step::Exec, errno, host: &host };
+    Err(LaunchError::Image { attempts, cause: likely(&symptom) })
+}
+
+fn number(fd: &OwnedFd) -> Fd {
+    Fd(fd.as_raw_fd())
+}
+
+type Started = (OwnedFd, OwnedFd);
+
+/// The inner error is an exec that failed: another image may do better.
+fn spawn_from(
+    image: &OwnedFd,
+    namespaces: u64,
+    user: &UserNamespace,
+) -> Result<Result<Started, Errno>, LaunchError> {
+    let prepare = |what| {
+        move |source: io::Error| LaunchError::Prepare {
+            what,
+            object: std::path::PathBuf::new(),
+            source,
+        }
+    };
+    let (ours, theirs) = super::socket::pair().map_err(prepare("make the launcher's socket"))?;
+    let host = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())
+        .map_err(|errno| prepare("open a pidfd of this process")(errno.into()))?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.map_err(prepare("open /dev/null"))?;
+    let high = |fd: BorrowedFd<'_>| {
+        fcntl_dupfd_cloexec(fd, FIRST_FREE_FD)
+            .map_err(|errno| prepare("duplicate a descriptor")(errno.into()))
+    };
+    let (control, host) = (high(theirs.as_fd())?, high(host.as_fd())?);
+    let (image, null) = (high(image.as_fd())?, high(null.as_fd())?);
+    drop(theirs);
+    let birth = |maps| Birth {
+        image: number(&image),
+        control: number(&control),
+        host: number(&host),
+        null: number(&null),
+        namespaces,
+        maps,
+    };
+    let born = match user {
+        UserNamespace::Shared => born(&birth(Maps::None)),
+        UserNamespace::OneId { uid_map, gid_map } => born(&birth(Maps::Child { uid_map, gid_map })),
+        UserNamespace::Mapped { uid_map, gid_map } => {
+            let (gate, key) = pipe_with(PipeFlags::CLOEXEC)
+                .map_err(|errno| prepare("make a pipe")(errno.into()))?;
+            let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)
+                .map_err(|errno| prepare("make a pipe")(errno.into()))?;
+            let (gate, alive) = (high(gate.as_fd())?, high(alive.as_fd())?);
+            let birth = birth(Maps::Parent { gate: number(&gate), alive: number(&alive) });
+            let newborn = give_birth(&birth).map_err(|errno| (Step::CloneRun, errno));
+            // The child's copy alone tells when it is over.
+            drop(alive);
+            newborn.and_then(|newborn| admit(newborn, &ended, uid_map, gid_map, &key))
+        }
+    };
+    match born {
+        Ok(pidfd) => Ok(Ok((pidfd, ours))),
+        Err((Step::Exec, errno)) => Ok(Err(errno)),
+        Err(failure) => Err(step_failure(failure)),
+    }
+}
+
+/// The parent sleeps until the exec, so that the answer is there when it goes on.
+fn born(birth: &Birth<'_>) -> Result<OwnedFd, BirthFailure> {
+    let newborn = give_birth(birth).map_err(|errno| (Step::CloneRun, errno))?;
+    finish(newborn)
+}
+
+fn finish(newborn: Newborn<'_>) -> Result<OwnedFd, BirthFailure> {
+    match newborn.failure() {
+        None => Ok(newborn.pidfd),
+        Some(failure) => {
+            reap(&newborn.pidfd);
+            Err(failure)
+        }
+    }
+}
+
+/// Writes the maps, opens the gate, and waits for the exec: until then the child runs in this
+/// process's memory, which must not be given back.
+fn admit(
+    newborn: Newborn<'_>,
+    ended: &OwnedFd,
+    uid_map: &str,
+    gid_map: &str,
+    key: &OwnedFd,
+) -> Result<OwnedFd, BirthFailure> {
+    let map = |name, map, step| write_map(newborn.pid, name, map).map_err(|errno| (step, errno));
+    let mapped = map("uid_map", uid_map, Step::WriteUidMap)
+        .and_then(|()| map("gid_map", gid_map, Step::WriteGidMap));
+    let admitted = mapped.and_then(|()| {
+        let sent = rustix::io::write(key, &[1]);
+        sent.map(drop).map_err(|errno| (Step::WriteUidMap, Errno(errno.raw_os_error())))
+    });
+    if admitted.is_err() {
+        kill(&newborn.pidfd);
+    }
+    wait_for_end(ended);
+    match admitted {
+        Ok(()) => finish(newborn),
+        Err(failure) => {
+            reap(&newborn.pidfd);
+            Err(failure)
+        }
+    }
+}
+
+fn write_map(pid: i32, name: &str, map: &str) -> Result<(), Errno> {
+    let path = format!("/proc/{pid}/{name}");
+    let write = || File::options().write(true).open(path)?.write_all(map.as_bytes());
+    write().map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+}
+
+fn wait_for_end(pipe: &OwnedFd) {
+    let mut byte = [0u8; 1];
+    while matches!(rustix::io::read(pipe, &mut byte), Err(rustix::io::Errno::INTR)) {}
+}
+
+/// Ends a launcher, and with it every process of its pid namespace.
+pub(super) fn kill(pidfd: &OwnedFd) {
+    // It may have ended by itself, which is as good.
+    rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok();
+}
+
+/// Waits for a killed or failed child. Somebody else's `waitpid(-1)` may have been faster, which
+/// is as good.
+pub(super) fn reap(pidfd: &OwnedFd) {
+    while matches!(
+        waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED),
+        Err(rustix::io::Errno::INTR)
+    ) {}
+}
+
+fn step_failure((step, errno): BirthFailure) -> LaunchError {
+    let host = Diagnosis::probe();
+    let symptom = Symptom { phase: Phase::Spawn, step, errno: errno.0, host: &host };
+    LaunchError::Step(Box::new(StepFailure {
+        phase: Phase::Spawn,
+        step,
+        object: String::new(),
+        source: io::Error::from_raw_os_error(errno.0),
+        cause: likely(&symptom),
+    }))
+}

@@ -1,0 +1,38 @@
+//! postern runs untrusted programs in a Linux sandbox that it builds itself with system calls.
+//!
+//! ```text
+//!  profile + host ──▶ plan ──▶ launcher ──▶ PID 1 ──▶ program
+//!  words   facts      pure     static image, one clone per run
+//! ```
+//!
+//! A [`SandboxProfile`] says what is wanted; [`plan::resolve`] turns it into a [`plan::Plan`] that
+//! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
+
+mod capture;
+mod command;
+mod enforcement;
+pub mod error;
+pub mod host;
+mod launch;
+pub mod plan;
+mod process;
+pub mod profile;
+mod result;
+mod run_directory;
+mod sandbox;
+mod sys;
+mod verify;
+mod workspace;
+
+pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
+pub use enforcement::Enforcement;
+pub use error::Error;
+pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};
+pub use process::Process;
+pub use profile::SandboxProfile;
+pub use result::{Ending, ProcResult, Usage};
+/// The signals that [`Process::signal`] takes.
+pub use rustix::process::Signal;
+pub use sandbox::{LAUNCH_TIMEOUT, Sandbox, SandboxBuilder};
+pub use verify::available;
+pub use workspace::WorkspaceDir;

@@ -1,0 +1,93 @@
+//! The guest's `/proc`: one procfs for the launcher, one for each run, and what is masked in it.
+
+use std::path::Path;
+
+use super::dev::{MASK_DIR, MASK_FILE};
+use super::text::c_string;
+use super::tree::{Bounds, Tree};
+use super::{Access, Export, MountOp};
+use crate::error::Refusal;
+use crate::profile::{Field, ProcKind, Root, SandboxProfile};
+
+/// Where it is.
+const PROC: &str = "/proc";
+
+/// What leaks when it is read: kernel memory and addresses, other users' keys, other tenants'
+/// timers and page counts, the machine's layout. Missing ones are passed over.
+const MASKED: [&str; 20] = [
+    "/proc/kcore",
+    "/proc/kmsg",
+    "/proc/kallsyms",
+    "/proc/kpageflags",
+    "/proc/kpagecount",
+    "/proc/kpagecgroup",
+    "/proc/vmallocinfo",
+    "/proc/slabinfo",
+    "/proc/timer_list",
+    "/proc/sched_debug",
+    "/proc/pagetypeinfo",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/modules",
+    "/proc/keys",
+    "/proc/key-users",
+    "/proc/latency_stats",
+    "/proc/config.gz",
+    "/proc/sysrq-trigger",
+    "/proc/acpi",
+];
+
+/// A directory that leaks on machines with SCSI.
+const MASKED_SCSI: &str = "/proc/scsi";
+
+/// Machine-wide directories, read-only where the rest of the procfs is not.
+const READ_ONLY: [&str; 4] = ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs"];
+
+/// How a kind of procfs is mounted: access, and whether with processes only.
+const fn options(kind: ProcKind) -> Option<(Access, bool)> {
+    match kind {
+        ProcKind::ReadOnly => Some((Access::ReadOnly, false)),
+        ProcKind::Minimal => Some((Access::ReadOnly, true)),
+        ProcKind::Masked => Some((Access::ReadWrite, false)),
+        ProcKind::None => None,
+    }
+}
+
+/// Adds the launcher's procfs, never masked: the kernel mounts a fresh one for a run only where
+/// it sees one in full. Without one, the host's own is covered.
+pub(super) fn add(tree: &mut Tree<'_>, profile: &SandboxProfile) -> Result<(), Refusal> {
+    let (field, proc) = (Field::new("proc"), Path::new(PROC));
+    match (options(profile.proc), profile.root) {
+        (Some((access, only_pids)), Root::Curated) => {
+            tree.dir(field, proc, 0o555)?;
+            tree.proc(field, proc, access, only_pids)
+        }
+        (Some((access, only_pids)), Root::HostView) => tree.proc(field, proc, access, only_pids),
+        (None, Root::Curated) => Ok(()),
+        (None, Root::HostView) => {
+            let bounds =
+                Bounds { size_bytes: 4096, inodes: 4, mode: 0o555, access: Access::ReadOnly };
+            tree.tmpfs(field, proc, bounds, Export::No)
+        }
+    }
+}
+
+/// What each run mounts: its own procfs, then the masks over it.
+pub(super) fn run(profile: &SandboxProfile) -> Result<Vec<MountOp>, Refusal> {
+    let field = Field::new("proc");
+    let Some((access, only_pids)) = options(profile.proc) else { return Ok(Vec::new()) };
+    let mut ops = vec![MountOp::Proc { target: c_string(field, PROC)?, access, only_pids }];
+    if super::dev::has_masks(profile.proc) {
+        let (file, dir) = (c_string(field, MASK_FILE)?, c_string(field, MASK_DIR)?);
+        for target in MASKED.into_iter().chain([MASKED_SCSI]) {
+            let (file, dir) = (file.clone(), dir.clone());
+            ops.push(MountOp::Mask { target: c_string(field, target)?, file, dir });
+        }
+    }
+    if profile.proc == ProcKind::Masked {
+        for target in READ_ONLY {
+            ops.push(MountOp::ReadOnlySelf { target: c_string(field, target)? });
+        }
+    }
+    Ok(ops)
+}

@@ -1,0 +1,114 @@
+//! The rules that a profile can break on this host: one rule, one function, one [`Refusal`]
+//! variant. What is wrong on every host is in `profile`; ids and places have rules of their own.
+
+use std::path::Path;
+
+use super::tree::{Place, Tree};
+use crate::error::Refusal;
+use crate::host::{FileFact, FileKind, FoundFile, Host};
+use crate::profile::{Field, SandboxProfile};
+
+/// The file at a source, or why there is none.
+pub(super) fn required<'a>(
+    host: &'a Host,
+    field: Field,
+    path: &Path,
+) -> Result<&'a FoundFile, Refusal> {
+    match host.file(path) {
+        Some(FileFact::Found(found)) => Ok(found),
+        Some(FileFact::Missing | FileFact::Dangling { .. }) => {
+            Err(Refusal::SourceMissing { field, path: path.to_owned() })
+        }
+        Some(FileFact::Unreachable { errno }) => {
+            Err(Refusal::SourceUnreachable { field, path: path.to_owned(), errno: *errno })
+        }
+        None => Err(Refusal::NotProbed { path: path.to_owned() }),
+    }
+}
+
+/// A source that may be bound: not the host's `/`, and nothing of its `/proc`.
+pub(super) fn bindable<'a>(
+    host: &'a Host,
+    field: Field,
+    path: &Path,
+) -> Result<&'a FoundFile, Refusal> {
+    let found = required(host, field, path)?;
+    if found.canonical == Path::new("/") {
+        return Err(Refusal::SourceRoot { field });
+    }
+    if found.canonical.starts_with("/proc") {
+        return Err(Refusal::SourceProc { field, path: path.to_owned() });
+    }
+    Ok(found)
+}
+
+/// A directory where one is needed.
+pub(super) fn directory(field: Field, path: &Path, found: &FoundFile) -> Result<(), Refusal> {
+    if found.kind == FileKind::Dir {
+        Ok(())
+    } else {
+        Err(Refusal::NotDirectory { field, path: path.to_owned() })
+    }
+}
+
+/// The rootfs is a directory.
+pub(super) fn rootfs(profile: &SandboxProfile, host: &Host) -> Result<(), Refusal> {
+    let field = Field::new("rootfs");
+    let Some(path) = &profile.rootfs else { return Ok(()) };
+    directory(field, path, bindable(host, field, path)?)
+}
+
+/// The virtual environment's interpreter exists.
+///
+/// With a rootfs its link leads into the rootfs and may well dangle on the host.
+pub(super) fn venv(profile: &SandboxProfile, host: &Host) -> Result<(), Refusal> {
+    let Some(venv) = &profile.venv else { return Ok(()) };
+    let field = Field::new("venv");
+    directory(field, venv, bindable(host, field, venv)?)?;
+    match host.file(&venv.join("bin/python")) {
+        Some(FileFact::Found(_)) => Ok(()),
+        Some(FileFact::Dangling { .. }) if profile.rootfs.is_some() => Ok(()),
+        Some(FileFact::Missing | FileFact::Dangling { .. } | FileFact::Unreachable { .. }) => {
+            Err(Refusal::VenvWithoutPython { path: venv.clone() })
+        }
+        None => Err(Refusal::NotProbed { path: venv.join("bin/python") }),
+    }
+}
+
+/// The interpreter behind the virtual environment's link is in the guest's tree at its own path.
+///
+/// Otherwise the guest's exec fails with `ENOENT` and names a file that is there.
+pub(super) fn venv_python_visible(
+    profile: &SandboxProfile,
+    tree: &Tree<'_>,
+) -> Result<(), Refusal> {
+    let (Some(venv), None) = (&profile.venv, &profile.rootfs) else { return Ok(()) };
+    let Some(FileFact::Found(python)) = tree.host().file(&venv.join("bin/python")) else {
+        return Ok(());
+    };
+    match tree.place(Field::new("venv"), &python.canonical)? {
+        (_, Place::Inside(behind)) if behind == python.canonical => Ok(()),
+        _ => Err(Refusal::VenvPythonHidden {
+            venv: venv.clone(),
+            interpreter: python.canonical.clone(),
+        }),
+    }
+}
+
+/// The working directory exists, as far as can be known.
+pub(super) fn cwd(tree: &Tree<'_>, cwd: &Path) -> Result<(), Refusal> {
+    let field = Field::new("cwd");
+    let missing = || Err(Refusal::CwdMissing { path: cwd.to_owned() });
+    match tree.place(field, cwd)? {
+        (_, Place::Dir) => Ok(()),
+        (_, Place::Free | Place::Hidden(_)) => missing(),
+        (_, Place::File | Place::Blocked) => {
+            Err(Refusal::NotDirectory { field, path: cwd.to_owned() })
+        }
+        (_, Place::Inside(behind)) => match tree.host().file(&behind) {
+            Some(FileFact::Found(found)) => directory(field, cwd, found),
+            Some(FileFact::Missing | FileFact::Dangling { .. }) => missing(),
+            Some(FileFact::Unreachable { .. }) | None => Ok(()),
+        },
+    }
+}

@@ -1,0 +1,368 @@
+//! A live run: its streams, its end, and how it is ended. Never a bare pid, never a bare wait.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use postern_init::record::{Kind, Record};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::capture::{Capture, Feed};
+use crate::command::{Command, OUTPUT_BYTES_MAX, Stdin};
+use crate::enforcement::Enforcement;
+use crate::error::{Error, LaunchError, Phase};
+use crate::launch::{self, socket};
+use crate::plan::Plan;
+use crate::result::{Ending, ProcResult, Usage};
+use crate::run_directory::RunDirectory;
+use socket::Incoming;
+
+/// How long output may still come once nothing is left that could write it.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long a killed run may take to be gone, its memory and files included.
+const DEATH: Duration = Duration::from_secs(10);
+
+/// The host's ends of a run's streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    feed: Option<Feed>,
+    stdin: Option<OwnedFd>,
+    stdout: Option<Capture>,
+    stderr: Option<Capture>,
+}
+
+/// The guest's ends.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+impl Ends {
+    pub(crate) fn stdin<'a>(&'a self, null: &'a OwnedFd) -> BorrowedFd<'a> {
+        self.stdin.as_ref().unwrap_or(null).as_fd()
+    }
+}
+
+impl Streams {
+    pub(crate) fn new(command: &Command) -> Result<(Streams, Ends), LaunchError> {
+        let pipe = || {
+            pipe_with(PipeFlags::CLOEXEC).map_err(|errno| LaunchError::Prepare {
+                what: "make a pipe",
+                object: std::path::PathBuf::new(),
+                source: errno.into(),
+            })
+        };
+        let bytes_max = command.output_bytes_max.unwrap_or(OUTPUT_BYTES_MAX);
+        let (stdout, stdout_end) = pipe()?;
+        let (stderr, stderr_end) = pipe()?;
+        let (feed, stdin, stdin_end) = match &command.stdin {
+            Stdin::Null => (None, None, None),
+            Stdin::Piped => {
+                let (end, stdin) = pipe()?;
+                (None, Some(stdin), Some(end))
+            }
+            Stdin::Bytes(bytes) => {
+                let (end, stdin) = pipe()?;
+                (Some(Feed::new(stdin, bytes.clone())), None, Some(end))
+            }
+        };
+        let streams = Streams {
+            feed,
+            stdin,
+            stdout: Some(Capture::new(stdout, bytes_max)),
+            stderr: Some(Capture::new(stderr, bytes_max)),
+        };
+        Ok((streams, Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end }))
+    }
+}
+
+/// What a [`Process`] is made of.
+pub(crate) struct Parts {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) enforcement: Arc<Enforcement>,
+    pub(crate) status: OwnedFd,
+    pub(crate) streams: Streams,
+    pub(crate) directory: Option<RunDirectory>,
+    pub(crate) started: Instant,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A live run. Dropping it kills the run, and everything in it, without waiting.
+#[derive(Debug)]
+pub struct Process {
+    plan: Arc<Plan>,
+    enforcement: Arc<Enforcement>,
+    status: OwnedFd,
+    /// PID 1 of the run; `None` until the launcher has made it.
+    pidfd: Option<OwnedFd>,
+    streams: Streams,
+    /// Removed with the run.
+    _directory: Option<RunDirectory>,
+    started: Instant,
+    timeout: Option<Duration>,
+    over: bool,
+}
+
+/// What is known of a run's end so far.
+#[derive(Debug, Default)]
+struct End {
+    guest: Option<Ending>,
+    failure: Option<LaunchError>,
+    init_signal: Option<i32>,
+    reaped: bool,
+    closed: bool,
+    timed_out: bool,
+    usage: Usage,
+}
+
+impl Process {
+    pub(crate) fn new(parts: Parts) -> Process {
+        Process {
+            plan: parts.plan,
+            enforcement: parts.enforcement,
+            status: parts.status,
+            pidfd: None,
+            streams: parts.streams,
+            _directory: parts.directory,
+            started: parts.started,
+            timeout: parts.timeout,
+            over: false,
+        }
+    }
+
+    pub(crate) fn wait_started(
+        &mut self,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<(), LaunchError> {
+        let during = Phase::Run;
+        match self.next_record(deadline)? {
+            Some(Incoming::Record(record, fds)) if record.kind == Kind::Started => {
+                self.pidfd = fds.into_iter().next();
+                match self.pidfd {
+                    Some(_) => Ok(()),
+                    None => Err(LaunchError::LauncherLost { during }),
+                }
+            }
+            Some(Incoming::Record(record, _)) => Err(launch::failure(&self.plan, during, &record)),
+            Some(Incoming::End | Incoming::Nothing) => Err(LaunchError::LauncherLost { during }),
+            None => Err(LaunchError::Deadline { waiting_for: "starting a run", after }),
+        }
+    }
+
+    pub(crate) fn next_record(&self, deadline: Instant) -> Result<Option<Incoming>, LaunchError> {
+        socket::receive_until(&self.status, deadline).map_err(lost_line)
+    }
+
+    /// A [pidfd](https://man7.org/linux/man-pages/man2/pidfd_open.2.html) of the run's PID 1, which
+    /// polls readable once the run is over.
+    #[must_use]
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The writing end of stdin, for [`Stdin::Piped`]; closing it ends the input.
+    ///
+    /// Writing after the guest has closed its end raises `SIGPIPE` as for any pipe.
+    pub fn take_stdin(&mut self) -> Option<File> {
+        self.streams.stdin.take().map(File::from)
+    }
+
+    /// The reading end of stdout; what is taken is not captured.
+    pub fn take_stdout(&mut self) -> Option<File> {
+        self.streams.stdout.take().and_then(Capture::into_file)
+    }
+
+    /// The reading end of stderr; what is taken is not captured.
+    pub fn take_stderr(&mut self) -> Option<File> {
+        self.streams.stderr.take().and_then(Capture::into_file)
+    }
+
+    /// Kills everything in the run at once; a run that is over stays as it ended.
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    /// Sends a signal to the guest's process group: TERM, INT, HUP, QUIT, USR1, USR2 and WINCH are
+    /// passed on by PID 1; KILL ends the run; others go nowhere.
+    pub fn signal(&self, signal: Signal) {
+        self.send(signal);
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(pidfd) = &self.pidfd {
+            // ESRCH: the run is over already.
+            pidfd_send_signal(pidfd, signal).ok();
+        }
+    }
+
+    /// Waits until the run and everything in it is gone, feeding and capturing its streams.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] when a wall could not be built, in which case the program never ran.
+    pub fn wait(mut self) -> Result<ProcResult, Error> {
+        // Nobody can write to it any more.
+        self.streams.stdin = None;
+        let mut end = End::default();
+        let mut limit = self.timeout.map(|timeout| self.started + timeout);
+        // A stream that is still held when all is over: by someone the guest handed it to.
+        while !(end.closed && self.streams.are_closed()) {
+            let now = Instant::now();
+            match limit {
+                Some(at) if now >= at && end.closed => break,
+                Some(at) if now >= at && end.timed_out => return Err(unreaped()),
+                Some(at) if now >= at => {
+                    end.timed_out = true;
+                    self.kill();
+                    limit = Some(now + DEATH);
+                }
+                _ => {}
+            }
+            let was_closed = end.closed;
+            self.step(&mut end, limit.map(|at| at.saturating_duration_since(now)))?;
+            if end.closed && !was_closed {
+                end.usage.wall = self.started.elapsed();
+                self.streams.feed = None;
+                limit = Some(Instant::now() + DRAIN);
+            }
+        }
+        self.over = true;
+        self.finish(end)
+    }
+
+    /// Waits for one thing to happen and deals with all that has.
+    fn step(&mut self, end: &mut End, left: Option<Duration>) -> Result<(), LaunchError> {
+        let streams = &self.streams;
+        let mut fds = Vec::with_capacity(4);
+        if !end.closed {
+            fds.push(PollFd::new(&self.status, PollFlags::IN));
+        }
+        for capture in [&streams.stdout, &streams.stderr].into_iter().flatten() {
+            fds.extend(capture.fd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        }
+        if let Some(feed) = &streams.feed {
+            fds.push(PollFd::from_borrowed_fd(feed.fd(), PollFlags::OUT));
+        }
+        let timeout = left.map(socket::timespec);
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(lost_line(errno.into())),
+        }
+        self.streams.pump();
+        if !end.closed {
+            self.take_records(end)?;
+        }
+        Ok(())
+    }
+
+    fn take_records(&mut self, end: &mut End) -> Result<(), LaunchError> {
+        loop {
+            match socket::receive(&self.status).map_err(lost_line)? {
+                Incoming::Nothing => return Ok(()),
+                Incoming::End => {
+                    end.closed = true;
+                    return Ok(());
+                }
+                Incoming::Record(record, _) => end.learn(&self.plan, &record),
+            }
+        }
+    }
+
+    fn finish(&mut self, end: End) -> Result<ProcResult, Error> {
+        if let Some(failure) = end.failure {
+            return Err(failure.into());
+        }
+        let ending = match (end.guest, end.init_signal) {
+            (Some(ending), _) => ending,
+            (None, Some(signal)) => Ending::Killed(signal),
+            (None, None) => Ending::LauncherLost,
+        };
+        let take = |capture: &mut Option<Capture>| {
+            capture.take().map(Capture::into_bytes).unwrap_or_default()
+        };
+        let (stdout, stdout_cut) = take(&mut self.streams.stdout);
+        let (stderr, stderr_cut) = take(&mut self.streams.stderr);
+        Ok(ProcResult {
+            ending,
+            stdout,
+            stderr,
+            timed_out: end.timed_out && end.guest.is_none(),
+            truncated: stdout_cut || stderr_cut,
+            usage: end.usage,
+            enforcement: Arc::clone(&self.enforcement),
+        })
+    }
+}
+
+impl End {
+    fn learn(&mut self, plan: &Plan, record: &Record) {
+        match record.kind {
+            Kind::GuestEnded => {
+                self.usage.set(record);
+                self.guest = Some(match record.signal {
+                    0 => Ending::Exited(record.code),
+                    signal => Ending::Signaled(signal),
+                });
+            }
+            Kind::ExecFailed => self.guest = Some(Ending::ExecFailed(record.errno)),
+            Kind::Failed => self.failure = Some(launch::failure(plan, Phase::Run, record)),
+            Kind::Reaped => {
+                self.reaped = true;
+                if self.guest.is_none() {
+                    self.usage.set(record);
+                }
+                self.init_signal = (record.signal != 0).then_some(record.signal);
+                // PID 1 left by itself without a word: it had lost its host, or its line.
+                if self.guest.is_none() && self.init_signal.is_none() && self.failure.is_none() {
+                    self.failure = Some(LaunchError::LauncherLost { during: Phase::Run });
+                }
+            }
+            Kind::Ready | Kind::Started | Kind::Confined => {}
+        }
+    }
+}
+
+impl Streams {
+    fn pump(&mut self) {
+        for capture in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
+            capture.read_all();
+        }
+        if self.feed.as_mut().is_some_and(Feed::is_done_after_write) {
+            self.feed = None;
+        }
+    }
+
+    fn are_closed(&self) -> bool {
+        let open = |capture: &&Option<Capture>| {
+            capture.as_ref().is_some_and(|capture| capture.fd().is_some())
+        };
+        ![&self.stdout, &self.stderr].iter().any(open)
+    }
+}
+
+fn lost_line(source: io::Error) -> LaunchError {
+    LaunchError::Prepare {
+        what: "read the run's status line",
+        object: std::path::PathBuf::new(),
+        source,
+    }
+}
+
+fn unreaped() -> Error {
+    LaunchError::Deadline { waiting_for: "the end of a killed run", after: DEATH }.into()
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.over {
+            self.kill();
+        }
+    }
+}

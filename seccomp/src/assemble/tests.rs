@@ -1,0 +1,133 @@
+//! Policies that no level has: every test kind, many rules for one call, and ones that are wrong.
+
+use super::assemble;
+use crate::condition::Argument::{A0, A1, A5};
+use crate::condition::Test::{HasAny, Is, IsNot, NotNull};
+use crate::{Action, Arch, Argument, Call, Condition, Errno, Error, Instruction, Level};
+use crate::{Policy, Program, Rule, Test, simulate};
+
+const EPERM: Action = Action::Errno(Errno::Eperm);
+const IOCTL: u32 = 16;
+const HIGH: u64 = 1 << 32;
+
+fn policy(rules: Vec<Rule>) -> Policy {
+    Policy { rules: rules.leak(), ..Level::Compat.policy(Arch::X86_64).unwrap() }
+}
+
+fn rule(call: &'static str, conditions: &[(Argument, Test)], action: Action) -> Rule {
+    let conditions =
+        conditions.iter().map(|(argument, test)| Condition { argument: *argument, test: *test });
+    Rule { call, conditions: conditions.collect::<Vec<_>>().leak(), action, reason: "" }
+}
+
+/// Rules for `ioctl` that refuse the requests 0, 2, 4 and so on.
+fn even_requests(rules: u32) -> Policy {
+    policy((0..rules).map(|n| rule("ioctl", &[(A1, Is(2 * n))], EPERM)).collect())
+}
+
+fn has_long_jump(program: &Program) -> bool {
+    let mut instructions = (0..program.len()).filter_map(|index| program.instruction(index));
+    instructions.any(|instruction| instruction.code == Instruction::JUMP)
+}
+
+/// A name, the conditions, and which values of the first argument they refuse.
+type Kind = (&'static str, &'static [(Argument, Test)], &'static [(u64, bool)]);
+
+#[test]
+fn each_test_kind() {
+    let table: &[Kind] = &[
+        (
+            "Is",
+            &[(A0, Is(5))],
+            &[(4, false), (5, true), (6, false), (HIGH | 5, true), (5 << 32, false)],
+        ),
+        ("IsNot", &[(A0, IsNot(5))], &[(4, true), (5, false), (6, true), (HIGH | 5, false)]),
+        (
+            "HasAny",
+            &[(A0, HasAny(6))],
+            &[(1, false), (2, true), (7, true), (8, false), (6 << 32, false), (HIGH | 4, true)],
+        ),
+        ("NotNull", &[(A0, NotNull)], &[(0, false), (1, true), (HIGH, true), (u64::MAX, true)]),
+        (
+            "two on one",
+            &[(A0, HasAny(4)), (A0, IsNot(5))],
+            &[(4, true), (5, false), (6, true), (3, false)],
+        ),
+        ("two arguments", &[(A0, Is(5)), (A5, Is(0))], &[(5, true), (4, false)]),
+        ("other argument", &[(A0, Is(5)), (A5, Is(1))], &[(5, false), (4, false)]),
+    ];
+    for (name, conditions, rows) in table {
+        let policy = policy(vec![rule("ioctl", conditions, EPERM)]);
+        let program = assemble(&policy).unwrap();
+        for (value, refused) in *rows {
+            let call = Call::native(Arch::X86_64, IOCTL, [*value, 0, 0, 0, 0, 0]);
+            let expected = if *refused { EPERM } else { Action::Allow };
+            assert_eq!(policy.evaluate(&call), expected, "table, {name} {value:#x}");
+            assert_eq!(
+                simulate(&program, &call),
+                Ok(expected.word()),
+                "program, {name} {value:#x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn first_rule_that_holds_decides() {
+    let rules = vec![
+        rule("ioctl", &[(A0, Is(1)), (A1, Is(1))], Action::Succeed),
+        rule("ioctl", &[(A0, Is(1))], EPERM),
+        rule("ioctl", &[], Action::KillProcess),
+        rule("ioctl", &[(A0, Is(2))], EPERM),
+    ];
+    let table = [
+        ([1, 1], Action::Succeed),
+        ([1, 0], EPERM),
+        ([0, 1], Action::KillProcess),
+        ([2, 1], Action::KillProcess),
+    ];
+    let policy = policy(rules);
+    let program = assemble(&policy).unwrap();
+    for ([a, b], expected) in table {
+        let call = Call::native(Arch::X86_64, IOCTL, [a, b, 0, 0, 0, 0]);
+        assert_eq!(policy.evaluate(&call), expected, "table, {a} {b}");
+        assert_eq!(simulate(&program, &call), Ok(expected.word()), "program, {a} {b}");
+    }
+}
+
+#[test]
+fn jumps_of_any_length() {
+    // The two around 125 lie on both sides of the reach of a test.
+    for (rules, long) in [(1, false), (100, false), (120, false), (130, true), (1000, true)] {
+        let policy = even_requests(rules);
+        let program = assemble(&policy).unwrap();
+        assert_eq!(has_long_jump(&program), long, "{rules} rules");
+        for number in 0..=600 {
+            for request in (0..2 * rules + 4).step_by(if number == IOCTL { 1 } else { 97 }) {
+                let arguments = [0, u64::from(request), 0, 0, 0, 0];
+                let call = Call::native(Arch::X86_64, number, arguments);
+                let expected = Ok(policy.evaluate(&call).word());
+                assert_eq!(simulate(&program, &call), expected, "{rules} rules, {call:x?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_assembled() {
+    let unknown = policy(vec![rule("ioctl", &[], EPERM), rule("no_such_call", &[], EPERM)]);
+    let error = Error::UnknownCall { call: "no_such_call", arch: Arch::X86_64 };
+    assert_eq!(assemble(&unknown), Err(error));
+    assert_eq!(assemble(&even_requests(2048)), Err(Error::ProgramTooLong));
+    assert!(assemble(&even_requests(2000)).unwrap().len() <= Program::MAX_LEN);
+}
+
+#[test]
+fn no_rules_at_all() {
+    let policy = policy(vec![]);
+    let program = assemble(&policy).unwrap();
+    for number in 0..=600 {
+        let call = Call::native(Arch::X86_64, number, [0; 6]);
+        assert_eq!(simulate(&program, &call), Ok(policy.evaluate(&call).word()), "{number}");
+    }
+}
