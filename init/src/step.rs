@@ -76,11 +76,13 @@ steps! {
     WriteFile = 40, "write", "write a file of the root";
     MakeLink = 41, "symlinkat", "make a symbolic link";
     MakeDirectory = 42, "mkdirat", "make a directory";
-    Mask = 43, "open_tree", "mask a file";
+    Mask = 43, "mount", "mask a file";
     RunDirectory = 44, "open_tree", "bind the run's own directory";
     // Namespaces made ahead.
     AheadIds = 50, "setresuid", "become the owner of the namespaces made ahead";
     AheadNamespaces = 51, "unshare", "make namespaces ahead";
+    StartMaker = 55, "clone", "start making namespaces ahead";
+    JoinMaker = 56, "setns", "join the namespaces made ahead";
     Hostname = 52, "sethostname", "set the hostname";
     AheadLimits = 53, "write", "lower ipc limits";
     Loopback = 54, "ioctl", "bring the loopback interface up";
@@ -93,6 +95,7 @@ steps! {
     SendHandle = 65, "sendmsg", "hand over the run's pidfd";
     // PID 1 of a run, before the guest.
     HostGone = 70, "ppoll", "find the host alive";
+    OpenSelf = 94, "openat", "open its own directory in /proc";
     DenySetgroups = 71, "write", "forbid setgroups";
     WriteUidMap = 72, "write", "write the uid map";
     WriteGidMap = 73, "write", "write the gid map";

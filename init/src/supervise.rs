@@ -7,7 +7,7 @@ use core::ffi::CStr;
 use crate::process::{self, Ended, Pointers, Start};
 use crate::record::{Kind, Record};
 use crate::step::Step;
-use crate::sys::{self, Errno, Fd, OwnedFd, PollFd, Signals};
+use crate::sys::{self, Errno, Fd, OwnedFd, PollFd, Signals, Wait};
 
 /// Exit code of a PID 1 that failed before the guest ran, or lost its host.
 pub const FAILED: i32 = 125;
@@ -192,7 +192,7 @@ const FORWARDED: [i32; 7] = [1, 2, 3, 10, 12, 15, 28];
 fn watch(guest: i32, signals: Fd, lines: Lines) -> i32 {
     loop {
         let mut fds = [PollFd::readable(signals), PollFd::readable(lines.host)];
-        match sys::poll(&mut fds, true) {
+        match sys::poll(&mut fds, Wait::Forever) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return give_up(lines, errno),
         }

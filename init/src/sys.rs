@@ -178,6 +178,8 @@ pub const O_PATH: u32 = 0o10_000_000;
 pub const O_DIRECTORY: u32 = 0o200_000;
 /// `O_NOFOLLOW`.
 pub const O_NOFOLLOW: u32 = 0o400_000;
+/// `O_RDWR`.
+pub const O_RDWR: u32 = 2;
 /// `O_WRONLY`.
 pub const O_WRONLY: u32 = 1;
 /// `O_CREAT | O_EXCL`.
@@ -291,13 +293,27 @@ impl PollFd {
     }
 }
 
-/// `ppoll(2)` without a signal mask. `wait` false: look only.
+/// How long [`poll`] waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// As long as it takes.
+    Forever,
+    /// So many nanoseconds, less than a second.
+    Nanoseconds(u64),
+}
+
+/// `ppoll(2)` without a signal mask; how many entries are ready.
 ///
 /// # Errors
 /// As the kernel says, `EINTR` included.
-pub fn poll(fds: &mut [PollFd], wait: bool) -> Result<usize> {
-    let zero = [0u64; 2];
-    let timeout = if wait { 0 } else { zero.as_ptr().addr_exposed() };
+pub fn poll(fds: &mut [PollFd], wait: Wait) -> Result<usize> {
+    let limit = match wait {
+        Wait::Nanoseconds(nanoseconds) => [0u64, nanoseconds],
+        Wait::No | Wait::Forever => [0u64; 2],
+    };
+    let timeout = if wait == Wait::Forever { 0 } else { limit.as_ptr().addr_exposed() };
     call(nr::PPOLL, [fds.as_mut_ptr().addr_exposed(), fds.len(), timeout, 0, size_of::<u64>(), 0])
 }
 
@@ -307,6 +323,30 @@ pub fn poll(fds: &mut [PollFd], wait: bool) -> Result<usize> {
 /// As the kernel says.
 pub fn prctl(option: u32, argument: usize, second: usize) -> Result<usize> {
     call(nr::PRCTL, [low(option), argument, second, 0, 0, 0])
+}
+
+/// `capset(2)` of the calling thread.
+///
+/// # Errors
+/// As the kernel says.
+pub fn set_capabilities(sets: CapabilitySets) -> Result<()> {
+    const VERSION_3: u32 = 0x2008_0522;
+    let header: [u32; 2] = [VERSION_3, 0];
+    let half = |bits: u64| u32::try_from(bits & 0xffff_ffff).unwrap_or(0);
+    let (lower, upper) = (half(sets.permitted), half(sets.permitted >> 32));
+    let (inherit_lower, inherit_upper) = (half(sets.inheritable), half(sets.inheritable >> 32));
+    let data: [u32; 6] = [lower, lower, inherit_lower, upper, upper, inherit_upper];
+    let (header, data) = (header.as_ptr().addr_exposed(), data.as_ptr().addr_exposed());
+    call(nr::CAPSET, [header, data, 0, 0, 0, 0]).map(drop)
+}
+
+/// Capability sets, a bit for each capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapabilitySets {
+    /// What is permitted and effective.
+    pub permitted: u64,
+    /// What may survive an exec.
+    pub inheritable: u64,
 }
 
 /// `prctl(PR_SET_NAME)`.

@@ -54,6 +54,7 @@ fn image(source: &Path, out: &Path, externals: &[&OsStr]) -> Result<(), Failure>
     let mut kind = vec![OsString::from("--crate-type=bin"), OsString::from("-Clinker-flavor=gcc")];
     kind.extend(["-Clto=fat", "-Cstrip=symbols", "-Crelocation-model=static"].map(OsString::from));
     kind.push("-Ctarget-feature=+crt-static".into());
+    kind.push("-Clink-arg=-Wl,-T,src/image/image.ld".into());
     kind.extend(link.iter().map(|argument| OsString::from(format!("-Clink-arg={argument}"))));
     if let Some(linker) = std::env::var_os("RUSTC_LINKER") {
         let mut argument = OsString::from("-Clinker=");
@@ -74,7 +75,13 @@ fn compile(
     let mut rustc = std::process::Command::new(variable("RUSTC")?);
     rustc.arg(source).arg("-o").arg(out).args(kind);
     rustc.args(["--edition=2024", "--cfg=postern_image", "--cap-lints=allow"]);
-    rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Ccodegen-units=1", "-Cdebug-assertions=off"]);
+    rustc.args([
+        "-Cpanic=abort",
+        "-Cforce-unwind-tables=no",
+        "-Copt-level=z",
+        "-Ccodegen-units=1",
+        "-Cdebug-assertions=off",
+    ]);
     rustc.arg("--target").arg(variable("TARGET")?);
     // The bytes must not depend on where the sources lie.
     for from in [source.parent(), Some(Path::new(&variable("CARGO_MANIFEST_DIR")?))] {

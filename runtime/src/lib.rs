@@ -20,6 +20,7 @@ pub mod profile;
 mod result;
 mod run_directory;
 mod sandbox;
+mod streams;
 mod sys;
 mod verify;
 mod workspace;

@@ -9,79 +9,22 @@ use std::time::{Duration, Instant};
 use postern_init::record::{Kind, Record};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::capture::{Capture, Feed};
-use crate::command::{Command, OUTPUT_BYTES_MAX, Stdin};
+use crate::capture::Capture;
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError, Phase};
 use crate::launch::{self, socket};
 use crate::plan::Plan;
 use crate::result::{Ending, ProcResult, Usage};
 use crate::run_directory::RunDirectory;
+use crate::streams::Streams;
 use socket::Incoming;
 
 /// How long output may still come once nothing is left that could write it.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long a killed run may take to be gone, its memory and files included.
 const DEATH: Duration = Duration::from_secs(10);
-
-/// The host's ends of a run's streams.
-#[derive(Debug)]
-pub(crate) struct Streams {
-    feed: Option<Feed>,
-    stdin: Option<OwnedFd>,
-    stdout: Option<Capture>,
-    stderr: Option<Capture>,
-}
-
-/// The guest's ends.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    stdin: Option<OwnedFd>,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
-}
-
-impl Ends {
-    pub(crate) fn stdin<'a>(&'a self, null: &'a OwnedFd) -> BorrowedFd<'a> {
-        self.stdin.as_ref().unwrap_or(null).as_fd()
-    }
-}
-
-impl Streams {
-    pub(crate) fn new(command: &Command) -> Result<(Streams, Ends), LaunchError> {
-        let pipe = || {
-            pipe_with(PipeFlags::CLOEXEC).map_err(|errno| LaunchError::Prepare {
-                what: "make a pipe",
-                object: std::path::PathBuf::new(),
-                source: errno.into(),
-            })
-        };
-        let bytes_max = command.output_bytes_max.unwrap_or(OUTPUT_BYTES_MAX);
-        let (stdout, stdout_end) = pipe()?;
-        let (stderr, stderr_end) = pipe()?;
-        let (feed, stdin, stdin_end) = match &command.stdin {
-            Stdin::Null => (None, None, None),
-            Stdin::Piped => {
-                let (end, stdin) = pipe()?;
-                (None, Some(stdin), Some(end))
-            }
-            Stdin::Bytes(bytes) => {
-                let (end, stdin) = pipe()?;
-                (Some(Feed::new(stdin, bytes.clone())), None, Some(end))
-            }
-        };
-        let streams = Streams {
-            feed,
-            stdin,
-            stdout: Some(Capture::new(stdout, bytes_max)),
-            stderr: Some(Capture::new(stderr, bytes_max)),
-        };
-        Ok((streams, Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end }))
-    }
-}
 
 /// What a [`Process`] is made of.
 pub(crate) struct Parts {
@@ -107,6 +50,7 @@ pub struct Process {
     _directory: Option<RunDirectory>,
     started: Instant,
     timeout: Option<Duration>,
+    end: End,
     over: bool,
 }
 
@@ -116,7 +60,8 @@ struct End {
     guest: Option<Ending>,
     failure: Option<LaunchError>,
     init_signal: Option<i32>,
-    reaped: bool,
+    /// PID 1 waits for the host's inspection.
+    confined: bool,
     closed: bool,
     timed_out: bool,
     usage: Usage,
@@ -133,31 +78,64 @@ impl Process {
             _directory: parts.directory,
             started: parts.started,
             timeout: parts.timeout,
+            end: End::default(),
             over: false,
         }
     }
 
+    /// Waits for the run's pidfd. A short run may be over by then: PID 1 reports by itself, so that
+    /// its records can be there before the launcher's.
     pub(crate) fn wait_started(
         &mut self,
         deadline: Instant,
         after: Duration,
     ) -> Result<(), LaunchError> {
         let during = Phase::Run;
-        match self.next_record(deadline)? {
-            Some(Incoming::Record(record, fds)) if record.kind == Kind::Started => {
-                self.pidfd = fds.into_iter().next();
-                match self.pidfd {
-                    Some(_) => Ok(()),
-                    None => Err(LaunchError::LauncherLost { during }),
+        while self.pidfd.is_none() {
+            match self.next_record(deadline)? {
+                Some(Incoming::Record(record, fds)) if record.kind == Kind::Started => {
+                    self.pidfd = fds.into_iter().next();
+                    if self.pidfd.is_none() {
+                        return Err(LaunchError::LauncherLost { during });
+                    }
+                }
+                Some(Incoming::Record(record, _)) => self.end.learn(&self.plan, &record),
+                // What the launcher could not start it never announces.
+                Some(Incoming::End | Incoming::Nothing) => {
+                    return Err(match self.end.failure.take() {
+                        Some(failure) => failure,
+                        None => LaunchError::LauncherLost { during },
+                    });
+                }
+                None => {
+                    return Err(LaunchError::Deadline { waiting_for: "starting a run", after });
                 }
             }
-            Some(Incoming::Record(record, _)) => Err(launch::failure(&self.plan, during, &record)),
-            Some(Incoming::End | Incoming::Nothing) => Err(LaunchError::LauncherLost { during }),
-            None => Err(LaunchError::Deadline { waiting_for: "starting a run", after }),
         }
+        Ok(())
     }
 
-    pub(crate) fn next_record(&self, deadline: Instant) -> Result<Option<Incoming>, LaunchError> {
+    /// Waits until PID 1 says that every wall stands.
+    pub(crate) fn wait_confined(&mut self, after: Duration) -> Result<(), LaunchError> {
+        let deadline = Instant::now() + after;
+        while !self.end.confined {
+            match self.next_record(deadline)? {
+                Some(Incoming::Record(record, _)) => self.end.learn(&self.plan, &record),
+                Some(Incoming::End | Incoming::Nothing) => {
+                    return Err(LaunchError::LauncherLost { during: Phase::Run });
+                }
+                None => {
+                    return Err(LaunchError::Deadline { waiting_for: "confining a run", after });
+                }
+            }
+            if let Some(failure) = self.end.failure.take() {
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_record(&self, deadline: Instant) -> Result<Option<Incoming>, LaunchError> {
         socket::receive_until(&self.status, deadline).map_err(lost_line)
     }
 
@@ -210,7 +188,7 @@ impl Process {
     pub fn wait(mut self) -> Result<ProcResult, Error> {
         // Nobody can write to it any more.
         self.streams.stdin = None;
-        let mut end = End::default();
+        let mut end = std::mem::take(&mut self.end);
         let mut limit = self.timeout.map(|timeout| self.started + timeout);
         // A stream that is still held when all is over: by someone the guest handed it to.
         while !(end.closed && self.streams.are_closed()) {
@@ -240,7 +218,11 @@ impl Process {
     /// Waits for one thing to happen and deals with all that has.
     fn step(&mut self, end: &mut End, left: Option<Duration>) -> Result<(), LaunchError> {
         let streams = &self.streams;
-        let mut fds = Vec::with_capacity(4);
+        let mut fds = Vec::with_capacity(5);
+        // The kernel lets the first process of a pid namespace end only after all the others, so
+        // that its pidfd tells the end of the run sooner than the launcher can.
+        let init = self.pidfd.as_ref().filter(|_| end.guest.is_some() && self.plan.namespaces.pid);
+        fds.extend(init.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
         if !end.closed {
             fds.push(PollFd::new(&self.status, PollFlags::IN));
         }
@@ -255,9 +237,11 @@ impl Process {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(lost_line(errno.into())),
         }
+        let is_over = init.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty());
         self.streams.pump();
         if !end.closed {
             self.take_records(end)?;
+            end.closed |= is_over;
         }
         Ok(())
     }
@@ -314,7 +298,6 @@ impl End {
             Kind::ExecFailed => self.guest = Some(Ending::ExecFailed(record.errno)),
             Kind::Failed => self.failure = Some(launch::failure(plan, Phase::Run, record)),
             Kind::Reaped => {
-                self.reaped = true;
                 if self.guest.is_none() {
                     self.usage.set(record);
                 }
@@ -324,26 +307,9 @@ impl End {
                     self.failure = Some(LaunchError::LauncherLost { during: Phase::Run });
                 }
             }
-            Kind::Ready | Kind::Started | Kind::Confined => {}
+            Kind::Confined => self.confined = true,
+            Kind::Ready | Kind::Started => {}
         }
-    }
-}
-
-impl Streams {
-    fn pump(&mut self) {
-        for capture in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
-            capture.read_all();
-        }
-        if self.feed.as_mut().is_some_and(Feed::is_done_after_write) {
-            self.feed = None;
-        }
-    }
-
-    fn are_closed(&self) -> bool {
-        let open = |capture: &&Option<Capture>| {
-            capture.as_ref().is_some_and(|capture| capture.fd().is_some())
-        };
-        ![&self.stdout, &self.stderr].iter().any(open)
     }
 }
 

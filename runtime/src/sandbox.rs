@@ -10,14 +10,15 @@ use postern_seccomp::Program;
 
 use crate::command::{Checked, Command};
 use crate::enforcement::Enforcement;
-use crate::error::{Error, LaunchError};
+use crate::error::{Error, LaunchError, Phase};
 use crate::host::Host;
 use crate::launch::{self, Launcher, Options, Run, socket};
 use crate::plan::{self, Export, MountOp, Plan, Wants};
-use crate::process::{Process, Streams};
+use crate::process::Process;
 use crate::profile::{SandboxProfile, Workspace, WorkspaceAccess};
 use crate::result::ProcResult;
 use crate::run_directory::RunDirectory;
+use crate::streams::Streams;
 use crate::workspace::WorkspaceDir;
 
 /// How long building a sandbox or starting a run may take unless the builder says otherwise.
@@ -146,14 +147,14 @@ fn start(
     options: Options,
 ) -> Result<(Live, Option<OwnedFd>), LaunchError> {
     let mut launcher = Launcher::start(plan, host, options)?;
-    let digest = launch::filter(plan.seccomp)?.as_ref().map_or(0, Program::digest);
+    let digest = launch::filter(plan.seccomp)?.map_or(0, Program::digest);
     let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest));
     let (mut workspace, mut exchange) = (None, None);
     // The launcher hands over one descriptor for each export, in the order of the plan.
     let exports = std::mem::take(&mut launcher.exports);
-    let wanted = plan.template.iter().filter_map(|operation| match operation {
-        MountOp::Tmpfs { export, .. } if *export != Export::No => Some(*export),
-        _ => None,
+    let wanted = plan.template.iter().filter_map(|operation| {
+        let MountOp::Tmpfs { export, .. } = operation else { return None };
+        (*export != Export::No).then_some(*export)
     });
     for (export, fd) in wanted.zip(exports) {
         match export {
@@ -210,14 +211,25 @@ impl Sandbox {
 
     pub(crate) fn start_with(&self, command: &Command, attest: Attest) -> Result<Process, Error> {
         let checked = command.check(&self.plan.env)?;
-        let live = self.live()?;
-        let directory = self.run_directory(&live, command)?;
-        match self.launch(&live, command, &checked, directory, attest) {
-            Err(error @ (LaunchError::Deadline { .. } | LaunchError::LauncherLost { .. })) => {
-                self.forget(&live);
-                Err(error.into())
+        let mut again = true;
+        loop {
+            let live = self.live()?;
+            match self.launch(&live, command, &checked, attest) {
+                Ok(process) => return Ok(process),
+                // Nothing was sent: a fresh launcher may take the run.
+                Err(Unstarted::NotSent) if again => again = false,
+                Err(Unstarted::NotSent) => {
+                    let during = Phase::Run;
+                    return Err(LaunchError::LauncherLost { during }.into());
+                }
+                Err(Unstarted::Failed(error)) => {
+                    if error.is_launcher_gone() {
+                        self.forget(&live);
+                    }
+                    return Err(error);
+                }
             }
-            other => Ok(other?),
+            self.forget(&live);
         }
     }
 
@@ -226,11 +238,11 @@ impl Sandbox {
         live: &Live,
         command: &Command,
         checked: &Checked,
-        directory: Option<RunDirectory>,
         attest: Attest,
-    ) -> Result<Process, LaunchError> {
+    ) -> Result<Process, Unstarted> {
         let started = Instant::now();
         let deadline = started + self.options.deadline;
+        let directory = self.run_directory(live, command)?;
         let (streams, ends) = Streams::new(command)?;
         let (ours, theirs) = socket::pair().map_err(|source| LaunchError::Prepare {
             what: "make the run's status line",
@@ -245,7 +257,11 @@ impl Sandbox {
             attest: attest == Attest::Yes,
         };
         let stdio = [ends.stdin(&self.null), ends.stdout.as_fd(), ends.stderr.as_fd()];
-        live.launcher.request(&run, theirs.as_fd(), stdio, deadline)?;
+        match live.launcher.request(&run, theirs.as_fd(), stdio, deadline) {
+            Ok(()) => {}
+            Err(LaunchError::LauncherLost { .. }) => return Err(Unstarted::NotSent),
+            Err(error) => return Err(error.into()),
+        }
         drop((theirs, ends));
         let mut process = Process::new(crate::process::Parts {
             plan: Arc::clone(&self.plan),
@@ -274,9 +290,9 @@ impl Sandbox {
 
     /// The entry of the exchange that every run keeps.
     fn kept(&self) -> Option<&CStr> {
-        self.plan.run.iter().find_map(|operation| match operation {
-            MountOp::RunDirectory { keep, .. } => keep.as_deref(),
-            _ => None,
+        self.plan.run.iter().find_map(|operation| {
+            let MountOp::RunDirectory { keep, .. } = operation else { return None };
+            keep.as_deref()
         })
     }
 
@@ -316,6 +332,19 @@ impl Sandbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is replaced whole, so that a panic elsewhere leaves it as good as before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a run was not started.
+enum Unstarted {
+    /// The launcher was gone before the request reached it.
+    NotSent,
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Unstarted {
+    fn from(error: E) -> Unstarted {
+        Unstarted::Failed(error.into())
     }
 }
 

@@ -3,16 +3,14 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use postern_init::record::Kind;
 use postern_seccomp::Level;
 use procfs::process::{Process as Proc, Status};
 
 use crate::command::Command;
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError, Phase, Violation};
-use crate::launch::{self, socket::Incoming};
 use crate::plan::Plan;
 use crate::profile::SandboxProfile;
 use crate::sandbox::{Attest, Sandbox};
@@ -37,20 +35,8 @@ impl Sandbox {
     /// [`Error::Launch`] when nothing can be launched; [`Error::Unconfined`] when a wall is not as
     /// planned, or when the profile has no system-call filter.
     pub fn verify(&self) -> Result<std::sync::Arc<Enforcement>, Error> {
-        let process = self.start_with(&Command::new("verify"), Attest::Yes)?;
-        match process.next_record(Instant::now() + CONFINED)? {
-            Some(Incoming::Record(record, _)) if record.kind == Kind::Confined => {}
-            Some(Incoming::Record(record, _)) => {
-                return Err(launch::failure(self.plan(), Phase::Run, &record).into());
-            }
-            Some(Incoming::End | Incoming::Nothing) => {
-                return Err(LaunchError::LauncherLost { during: Phase::Run }.into());
-            }
-            None => {
-                let waiting_for = "confining a run";
-                return Err(LaunchError::Deadline { waiting_for, after: CONFINED }.into());
-            }
-        }
+        let mut process = self.start_with(&Command::new("verify"), Attest::Yes)?;
+        process.wait_confined(CONFINED)?;
         let enforcement = self.enforcement()?;
         let looked = process.pidfd().ok_or(LaunchError::LauncherLost { during: Phase::Run });
         let violations = look(looked?, self.plan(), &enforcement)?;
@@ -138,10 +124,8 @@ fn look_at_status(findings: &mut Findings, status: &Status, enforcement: &Enforc
     for found in [status.rgid, status.egid, status.sgid, status.fgid] {
         findings.expect("a gid of PID 1", found, gid);
     }
-    let foreign = status.groups.iter().copied().filter(|group| {
-        u32::try_from(*group)
-            .is_ok_and(|group| group != gid && !enforcement.shared_groups.contains(&group))
-    });
+    let is_foreign = |group: &u32| *group != gid && !enforcement.shared_groups.contains(group);
+    let foreign = status.groups.iter().copied().filter(is_foreign);
     findings.expect("the list of foreign groups", foreign.collect::<Vec<_>>(), Vec::new());
     let sets = [
         ("the inheritable set", Some(status.capinh)),

@@ -4,7 +4,7 @@
 //! A [`Policy`] is a table of [`Rule`]s by call name, each with the reason it exists, under
 //! three [`Guards`] that hold whatever the table says: calls of another ABI, x32 calls, and
 //! numbers nobody has reviewed. [`Policy::assemble`] turns it into a [`Program`], the bytes that
-//! `seccomp(2)` takes; [`Policy::evaluate`] answers from the table itself and [`simulate`] runs the
+//! `seccomp(2)` takes; [`Policy::evaluate`] answers from the table itself and [`simulate()`] runs the
 //! bytes, so that the two can be compared.
 //!
 //! ```

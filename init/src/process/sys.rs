@@ -105,7 +105,7 @@ fn wait(options: usize) -> Result<Option<Ended>> {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Start<T> {
-    /// Entered in the child; must end in [`exit`] or a successful [`execute`].
+    /// Entered in the child; must end in [`exit`](crate::sys::exit) or a successful [`execute`].
     pub enter: fn(&mut T) -> !,
     /// Its argument, seen by both sides.
     pub shared: T,
@@ -172,7 +172,8 @@ pub unsafe fn spawn_sharing<T>(
     let flags = namespaces | VM_PIDFD_SIGCHLD | wait;
     let argument = core::ptr::from_mut(start).cast::<u8>();
     // SAFETY: the caller keeps stack and argument until the child no longer needs them.
-    let pid = unsafe { arch::clone_on_stack(flags, top(stack), &raw mut pidfd, enter::<T>, argument) };
+    let pid =
+        unsafe { arch::clone_on_stack(flags, top(stack), &raw mut pidfd, enter::<T>, argument) };
     let pid = check(pid)?;
     Ok(Sharing { pid: i32::try_from(pid).unwrap_or(-1), pidfd: Some(Fd(pidfd)) })
 }

@@ -6,7 +6,9 @@ use postern_init::process::Pointers;
 use postern_init::record::{Kind, Record};
 use postern_init::step::Step;
 use postern_init::supervise::{self, FAILED, Failure, GUEST_LIMITS, Guest, Limit, Lines};
-use postern_init::sys::{self as base, Errno, Fd, O_CLOEXEC, PollFd, open_at};
+use postern_init::sys::{
+    self as base, Errno, Fd, O_CLOEXEC, O_DIRECTORY, O_PATH, O_RDWR, OwnedFd, PollFd, Wait, open_at,
+};
 
 use crate::sys::{self, Ids};
 use crate::wire::{List, MALFORMED, Request, Setup, run_flags, scope};
@@ -66,10 +68,9 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
     become_guest(setup)?;
     let (flags, table, arguments, environment) = {
         let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
-        let mut exports = [const { None }; mount::EXPORTS_MAX];
+        let mut exports = [None; mount::EXPORTS_MAX];
         mount::apply(setup.run, request.run_directory, &mut exports)?;
         namespaces::finish_own(setup)?;
-        base::new_session().map_err(Failure::at(Step::Session))?;
         sys::usual_umask();
         namespaces::write_limits(setup.sysctls, scope::RUN_USER, Step::RunLimits, PROC)?;
         enter(if request.cwd.is_empty() { setup.cwd } else { request.cwd })?;
@@ -92,7 +93,7 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
 
 fn host_is_there() -> Result<(), Failure> {
     let mut fds = [PollFd::readable(HOST)];
-    match base::poll(&mut fds, false) {
+    match base::poll(&mut fds, Wait::No) {
         Ok(0) => Ok(()),
         Ok(_) => Err(Failure::at(Step::HostGone)(Errno::ESRCH)),
         Err(errno) => Err(Failure::at(Step::HostGone)(errno)),
@@ -102,28 +103,36 @@ fn host_is_there() -> Result<(), Failure> {
 /// Maps the guest's id onto the launcher's and takes it. 65534 is also what an unmapped id looks
 /// like, so that the map is read back: without it the guest would be the service itself.
 fn become_guest(setup: &Setup<'_>) -> Result<(), Failure> {
-    let write = |path, value, step| namespaces::write(PROC, path, value).map_err(Failure::at(step));
-    write(c"self/setgroups", c"deny", Step::DenySetgroups)?;
-    write(c"self/uid_map", setup.uid_map, Step::WriteUidMap)?;
-    write(c"self/gid_map", setup.gid_map, Step::WriteGidMap)?;
-    match namespaces::write(PROC, c"self/oom_score_adj", setup.oom_score_adj) {
+    let own =
+        open_at(PROC, c"self", O_PATH | O_DIRECTORY, 0).map_err(Failure::at(Step::OpenSelf))?;
+    namespaces::write(own.fd(), c"setgroups", c"deny").map_err(Failure::at(Step::DenySetgroups))?;
+    let uid_map =
+        write_map(own.fd(), c"uid_map", setup.uid_map).map_err(Failure::at(Step::WriteUidMap))?;
+    let gid_map =
+        write_map(own.fd(), c"gid_map", setup.gid_map).map_err(Failure::at(Step::WriteGidMap))?;
+    match namespaces::write(own.fd(), c"oom_score_adj", setup.oom_score_adj) {
         // The service runs with a higher score already and may not lower it.
         Ok(()) | Err(Errno::EACCES) => {}
         Err(errno) => return Err(Failure::at(Step::OomScore)(errno)),
     }
     sys::set_gid(Ids::All(setup.guest_gid)).map_err(Failure::at(Step::BecomeGuest))?;
     sys::set_uid(Ids::All(setup.guest_uid)).map_err(Failure::at(Step::BecomeGuest))?;
-    for (path, line) in [(c"self/uid_map", setup.uid_map), (c"self/gid_map", setup.gid_map)] {
+    for (file, line) in [(uid_map, setup.uid_map), (gid_map, setup.gid_map)] {
         let mut buffer = [0u8; 128];
-        let len = open_at(PROC, path, 0, 0)
-            .and_then(|file| base::read(file.fd(), &mut buffer))
-            .map_err(Failure::at(Step::CheckMap))?;
+        let len = sys::read_start(file.fd(), &mut buffer).map_err(Failure::at(Step::CheckMap))?;
         let found = buffer.get(..len).unwrap_or_default();
         if !same_words(found, line.to_bytes()) {
             return Err(Failure::at(Step::CheckMap)(Errno::ESTALE));
         }
     }
     Ok(())
+}
+
+/// Writes a map in one call, as the kernel wants it, and keeps the file to look at it later.
+fn write_map(own: Fd, name: &CStr, line: &CStr) -> Result<OwnedFd, Errno> {
+    let file = open_at(own, name, O_RDWR, 0)?;
+    base::write(file.fd(), line.to_bytes())?;
+    Ok(file)
 }
 
 /// Equal but for white space: the kernel pads its columns.
@@ -175,7 +184,7 @@ fn arrays(
 fn wait_for_inspection() -> Result<(), Failure> {
     supervise::report(STATUS, &Record::new(Kind::Confined));
     let mut fds = [PollFd::readable(STATUS), PollFd::readable(HOST)];
-    base::poll(&mut fds, true).map_err(Failure::at(Step::Attest))?;
+    base::poll(&mut fds, Wait::Forever).map_err(Failure::at(Step::Attest))?;
     let [_, host] = fds;
     if host.revents != 0 {
         return Err(Failure::at(Step::HostGone)(Errno::ESRCH));

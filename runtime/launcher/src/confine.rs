@@ -2,7 +2,7 @@
 
 use postern_init::step::Step;
 use postern_init::supervise::{Failure, lower_limit};
-use postern_init::sys::{Errno, prctl, set_name};
+use postern_init::sys::{self as base, Errno, prctl, set_name};
 
 use crate::sys;
 use crate::wire::{List, Setup};
@@ -28,7 +28,8 @@ pub(crate) fn drop_capabilities() -> Result<(), Failure> {
     }
     prctl(PR_SET_SECUREBITS, LOCKED, 0).map_err(Failure::at(Step::Securebits))?;
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0).map_err(Failure::at(Step::AmbientSet))?;
-    sys::set_capabilities(0).map_err(Failure::at(Step::CapabilitySets))
+    let none = base::CapabilitySets { permitted: 0, inheritable: 0 };
+    base::set_capabilities(none).map_err(Failure::at(Step::CapabilitySets))
 }
 
 /// No new privileges by exec, no core dump or inspection of PID 1 by its own guests.

@@ -2,7 +2,7 @@
 
 use postern_init::step::Step;
 use postern_init::supervise::Failure;
-use postern_init::sys::prctl;
+use postern_init::sys::{CapabilitySets, prctl, set_capabilities};
 
 use crate::sys::{self, Ids};
 use crate::wire::{Setup, flags};
@@ -26,7 +26,7 @@ pub(crate) fn take(setup: &Setup<'_>) -> Result<(), Failure> {
 /// A change of ids empties the effective set and clears the dumpable flag, without which the
 /// launcher's children could not open their own id maps.
 fn settle(setup: &Setup<'_>) -> Result<(), Failure> {
-    sys::set_capabilities(setup.keep_capabilities)
+    set_capabilities(CapabilitySets { permitted: setup.keep_capabilities, inheritable: 0 })
         .map_err(Failure::at(Step::ReduceCapabilities))?;
     prctl(PR_SET_DUMPABLE, 1, 0).map(drop).map_err(Failure::at(Step::LauncherDumpable))
 }

@@ -2,13 +2,14 @@
 
 use core::ffi::CStr;
 
+use postern_init::record::{self, Kind, Record, facts};
 use postern_init::step::Step;
 use postern_init::supervise::Failure;
-use postern_init::sys::{self as base, Errno, Fd, O_WRONLY, open_at};
+use postern_init::sys::{self as base, Errno, Fd, O_WRONLY, OwnedFd, open_at};
 
-use crate::identity;
-use crate::sys;
+use crate::sys::{self, Cloned};
 use crate::wire::{List, Setup, flags, scope};
+use crate::{identity, socket};
 
 const CLONE_NEWUTS: u64 = 0x0400_0000;
 const CLONE_NEWIPC: u64 = 0x0800_0000;
@@ -23,22 +24,78 @@ pub(crate) enum Limits {
 
 /// Moves the launcher into the namespaces that its next child will inherit.
 pub(crate) fn make_ahead(setup: &Setup<'_>, proc: Fd) -> Result<Limits, Failure> {
-    if setup.ahead_flags == 0 {
-        return Ok(Limits::All);
+    match setup.ahead_flags {
+        0 => Ok(Limits::All),
+        _ => identity::as_owner(setup, || make(setup, proc)),
     }
-    identity::as_owner(setup, || {
-        sys::unshare(setup.ahead_flags).map_err(Failure::at(Step::AheadNamespaces))?;
-        if setup.ahead_flags & CLONE_NEWUTS != 0 {
-            name(setup)?;
+}
+
+/// The caller must be the id that owns its user namespace.
+fn make(setup: &Setup<'_>, proc: Fd) -> Result<Limits, Failure> {
+    sys::unshare(setup.ahead_flags).map_err(Failure::at(Step::AheadNamespaces))?;
+    if setup.ahead_flags & CLONE_NEWUTS != 0 {
+        name(setup)?;
+    }
+    if setup.ahead_flags & CLONE_NEWNET != 0 {
+        loopback(setup)?;
+    }
+    match setup.ahead_flags & CLONE_NEWIPC {
+        0 => Ok(Limits::All),
+        _ => write_limits(setup.sysctls, scope::AHEAD_IPC, Step::AheadLimits, proc),
+    }
+}
+
+/// A process that makes the first run's namespaces while the launcher builds the template: on
+/// most machines they cost as much as all the mounts together.
+pub(crate) struct Maker {
+    pidfd: OwnedFd,
+    line: OwnedFd,
+}
+
+impl Maker {
+    /// Starts one, while the launcher still owns its user namespace; `None`: nothing is made ahead.
+    pub(crate) fn start(setup: &Setup<'_>, proc: Fd) -> Result<Option<Maker>, Failure> {
+        if setup.ahead_flags == 0 {
+            return Ok(None);
         }
-        if setup.ahead_flags & CLONE_NEWNET != 0 {
-            loopback(setup)?;
+        let failed = Failure::at(Step::StartMaker);
+        let (ours, theirs) = socket::pair().map_err(Failure::at(Step::StartMaker))?;
+        match sys::clone(0).map_err(failed)? {
+            Cloned::Parent(_, pidfd) => Ok(Some(Maker { pidfd, line: ours })),
+            Cloned::Child => {
+                drop(ours);
+                let record = match make(setup, proc) {
+                    Ok(Limits::All) => Record::new(Kind::Ready),
+                    Ok(Limits::SomeMissing) => {
+                        Record { facts: facts::IPC_LIMITS_MISSING, ..Record::new(Kind::Ready) }
+                    }
+                    Err(failure) => failure.record(),
+                };
+                base::send(theirs.fd(), &record.encode()).ok();
+                // Until the launcher has joined the namespaces and closes its end.
+                base::read(theirs.fd(), &mut [0u8; 1]).ok();
+                base::exit(0)
+            }
         }
-        match setup.ahead_flags & CLONE_NEWIPC {
-            0 => Ok(Limits::All),
-            _ => write_limits(setup.sysctls, scope::AHEAD_IPC, Step::AheadLimits, proc),
+    }
+
+    /// Joins the namespaces once they are made; the [`facts`] about them.
+    pub(crate) fn join(self, setup: &Setup<'_>) -> Result<u32, Failure> {
+        let mut bytes = [0u8; record::LEN];
+        let len = base::read(self.line.fd(), &mut bytes).map_err(Failure::at(Step::JoinMaker))?;
+        let record = bytes.get(..len).and_then(Record::decode);
+        let made = record.ok_or(Errno::ESRCH).map_err(Failure::at(Step::JoinMaker))?;
+        match (made.kind, Step::from_code(made.step)) {
+            (Kind::Failed, Some(step)) => {
+                Err(Failure { step, index: made.index, errno: Errno(made.errno) })
+            }
+            _ => {
+                sys::join_namespaces(self.pidfd.fd(), setup.ahead_flags)
+                    .map_err(Failure::at(Step::JoinMaker))?;
+                Ok(made.facts)
+            }
         }
-    })
+    }
 }
 
 /// What a run does in those of its own namespaces that were not made ahead.

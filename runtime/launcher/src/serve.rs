@@ -6,7 +6,7 @@ use postern_init::process;
 use postern_init::record::{Kind, Record, facts};
 use postern_init::step::Step;
 use postern_init::supervise::{FAILED, Failure};
-use postern_init::sys::{self as base, Errno, Fd, OwnedFd, PollFd};
+use postern_init::sys::{self as base, Errno, Fd, OwnedFd, PollFd, Wait};
 
 use crate::child::{self, PROC, Run};
 use crate::mount::EXPORTS_MAX;
@@ -33,6 +33,8 @@ struct Launcher<'a> {
     live: usize,
     /// The namespaces of the next run exist.
     ahead: bool,
+    /// Making them failed, and is not tried again before it must.
+    tried_ahead: bool,
     clone3_refused: bool,
 }
 
@@ -63,8 +65,7 @@ fn prepare<'a>(setup: Setup<'a>) -> Result<Launcher<'a>, Failure> {
     let memory = |len| sys::memory(len).map_err(Failure::at(Step::Memory));
     let (request, stack) = (memory(REQUEST_INLINE_MAX)?, memory(STACK_LEN)?);
     let runs = sys::memory_for(|| None).map_err(Failure::at(Step::Memory))?;
-    let mut exports = [const { None }; EXPORTS_MAX];
-    let ready = setup::build(&setup, &mut exports)?;
+    let (ready, exports) = setup::build(&setup)?;
     let mut fds = [Fd(-1); EXPORTS_MAX];
     let mut count = 0usize;
     for (slot, export) in fds.iter_mut().zip(exports.iter().flatten()) {
@@ -73,14 +74,28 @@ fn prepare<'a>(setup: Setup<'a>) -> Result<Launcher<'a>, Failure> {
     }
     let fds = fds.get(..count).unwrap_or_default();
     send_with(CONTROL, &ready.encode(), fds).map_err(Failure::at(Step::Export))?;
-    Ok(Launcher { setup, request, stack, runs, live: 0, ahead: true, clone3_refused: false })
+    Ok(Launcher {
+        setup,
+        request,
+        stack,
+        runs,
+        live: 0,
+        ahead: true,
+        tried_ahead: false,
+        clone3_refused: false,
+    })
 }
 
 impl Launcher<'_> {
     fn serve(&mut self) -> i32 {
         loop {
             let mut fds = [CONTROL, HOST, SIGNALS].map(PollFd::readable);
-            match base::poll(&mut fds, true) {
+            match base::poll(&mut fds, self.patience()) {
+                // A failure shows again when the next run needs them, and is reported there.
+                Ok(0) => {
+                    self.make_ahead().ok();
+                    self.tried_ahead = true;
+                }
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return FAILED,
             }
@@ -95,6 +110,14 @@ impl Launcher<'_> {
                 return 0;
             }
         }
+    }
+
+    /// Namespaces are made ahead a little after a run, not at once: by then the run has this
+    /// processor, and the launcher wakes on an idle one.
+    fn patience(&self) -> Wait {
+        const A_LITTLE: Wait = Wait::Nanoseconds(1000000);
+        let done = self.ahead || self.tried_ahead || self.setup.has(flags::SINGLE_USE);
+        if done { Wait::Forever } else { A_LITTLE }
     }
 
     /// Takes one request; false when the library has closed its end.
@@ -119,7 +142,7 @@ impl Launcher<'_> {
         true
     }
 
-    /// Launches, answers on the run's own line, and gets the next run's namespaces ready.
+    /// Launches, and answers on the run's own line.
     fn answer(&mut self, status: OwnedFd, fds: &mut [Option<OwnedFd>; FDS_MAX - 1], len: usize) {
         let launched = self.launch(&status, fds, len);
         // The run has its own copies of these by now.
@@ -135,9 +158,7 @@ impl Launcher<'_> {
                     base::kill(pid, 9).ok();
                 }
                 self.keep(pid, status);
-                if !self.setup.has(flags::SINGLE_USE) {
-                    self.make_ahead().ok();
-                }
+                self.tried_ahead = false;
             }
             Err(failure) => tell(&status, failure),
         }

@@ -7,8 +7,8 @@ use postern_init::sys::{self as base, Errno, Fd, O_CLOEXEC, O_DIRECTORY, O_PATH,
 use postern_init::sys::{OwnedFd, Signals};
 
 use crate::child::PROC;
-use crate::mount::{self, Exports};
-use crate::namespaces::{self, Limits};
+use crate::mount::{self, EXPORTS_MAX};
+use crate::namespaces::{self, Limits, Maker};
 use crate::sys::{self, Mapping};
 use crate::wire::{CONTROL_FD, HOST_FD, MALFORMED, Reader, Setup, flags, scope};
 use crate::{identity, socket};
@@ -57,26 +57,32 @@ pub(crate) fn receive() -> Result<Mapping, Failure> {
 }
 
 /// Builds the template and everything around it; returns what the library is told.
-pub(crate) fn build(setup: &Setup<'_>, exports: &mut Exports) -> Result<Record, Failure> {
+pub(crate) fn build(setup: &Setup<'_>) -> Result<(Record, Opened), Failure> {
     let mut ready = Record::new(Kind::Ready);
     if setup.has(flags::HOST_USER_NAMESPACE) {
         mount::make_mounts_private().map_err(Failure::at(Step::Propagation))?;
     }
     ready.facts |= place_proc()?;
+    let maker = Maker::start(setup, PROC)?;
     sys::clear_umask();
-    mount::apply(setup.template, c"", exports)?;
+    let mut exports = [None; EXPORTS_MAX];
+    mount::apply(setup.template, c"", &mut exports)?;
     ready.facts |= enter_root()?;
     let step = Step::LauncherLimits;
     if namespaces::write_limits(setup.sysctls, scope::LAUNCHER_USER, step, PROC)? != Limits::All {
         ready.facts |= facts::LAUNCHER_LIMITS_MISSING;
     }
-    identity::take(setup)?;
-    ready.facts |= join_keyring()?;
-    if namespaces::make_ahead(setup, PROC)? != Limits::All {
-        ready.facts |= facts::IPC_LIMITS_MISSING;
+    if let Some(maker) = maker {
+        ready.facts |= maker.join(setup)?;
     }
-    Ok(ready)
+    identity::take(setup)?;
+    let opened = mount::open_exports(&exports)?;
+    ready.facts |= join_keyring()?;
+    Ok((ready, opened))
 }
+
+/// The directories that the host is handed.
+pub(crate) type Opened = [Option<OwnedFd>; EXPORTS_MAX];
 
 /// The procfs through which runs write their maps: a fresh one that no path leads to, or, where
 /// none can be mounted because the outer one is masked, the host's by descriptor.

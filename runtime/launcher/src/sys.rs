@@ -40,6 +40,15 @@ pub(crate) const fn arg(fd: Fd) -> usize {
     (fd.0 as isize).cast_unsigned()
 }
 
+/// `pread64(2)` from the start.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn read_start(fd: Fd, buffer: &mut [u8]) -> Result<usize> {
+    let to = buffer.as_mut_ptr().expose_provenance();
+    call(nr::PREAD64, [arg(fd), to, buffer.len(), 0, 0, 0])
+}
+
 /// `chdir(2)`.
 ///
 /// # Errors
@@ -146,20 +155,6 @@ pub(crate) fn default_signals() -> Result<()> {
     Ok(())
 }
 
-/// `capset(2)` of the calling thread: the same bits permitted and effective, none inheritable.
-///
-/// # Errors
-/// As the kernel says.
-pub(crate) fn set_capabilities(bits: u64) -> Result<()> {
-    const VERSION_3: u32 = 0x2008_0522;
-    let header: [u32; 2] = [VERSION_3, 0];
-    let halves = [bits & 0xffff_ffff, bits >> 32].map(|half| u32::try_from(half).unwrap_or(0));
-    let [lower, upper] = halves;
-    let data: [u32; 6] = [lower, lower, 0, upper, upper, 0];
-    let args = [header.as_ptr().expose_provenance(), data.as_ptr().expose_provenance(), 0, 0, 0, 0];
-    call(nr::CAPSET, args).map(drop)
-}
-
 /// `setgroups(2)` to none.
 ///
 /// # Errors
@@ -209,6 +204,15 @@ pub(crate) fn set_gid(ids: Ids) -> Result<()> {
 /// As the kernel says.
 pub(crate) fn unshare(flags: u64) -> Result<()> {
     call(nr::UNSHARE, [usize::try_from(flags).unwrap_or(usize::MAX), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// `setns(2)` into several namespaces of a process. Linux 5.8.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn join_namespaces(pidfd: Fd, flags: u64) -> Result<()> {
+    let flags = usize::try_from(flags).unwrap_or(usize::MAX);
+    call(nr::SETNS, [arg(pidfd), flags, 0, 0, 0, 0]).map(drop)
 }
 
 /// `sethostname(2)`.
@@ -269,7 +273,7 @@ pub(crate) fn install_filter(program: &[u8]) -> Result<()> {
     let at = core::ptr::from_ref(&program).expose_provenance();
     call(nr::SECCOMP, [SET_MODE_FILTER, 0, at, 0, 0, 0]).map(drop)
 }
-/// Which side of a [`clone_run`] this is.
+/// Which side of a [`clone`] this is.
 #[derive(Debug)]
 pub(crate) enum Cloned {
     /// The new process.

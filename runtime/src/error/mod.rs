@@ -32,6 +32,16 @@ pub enum Error {
     Unconfined(Vec<Violation>),
 }
 
+impl Error {
+    /// The launcher did not survive this, or must not.
+    pub(crate) fn is_launcher_gone(&self) -> bool {
+        matches!(
+            self,
+            Self::Launch(LaunchError::Deadline { .. } | LaunchError::LauncherLost { .. })
+        )
+    }
+}
+
 /// One thing that [`Sandbox::verify`](crate::Sandbox::verify) found otherwise than planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {

@@ -352,7 +352,8 @@ mod tests {
 
     #[test]
     fn paths_are_relative_to_the_root() {
-        let rows: [(&CStr, &[u8], &[u8], &[u8]); 3] = [
+        type Row<'a> = (&'a CStr, &'a [u8], &'a [u8], &'a [u8]);
+        let rows: [Row<'_>; 3] = [
             (c"/", b".\0", b".\0", b"\0"),
             (c"/proc", b"proc\0", b".\0", b"proc\0"),
             (c"/run/postern/stubs", b"run/postern/stubs\0", b"run/postern\0", b"stubs\0"),

@@ -14,6 +14,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use postern_init::record::{Kind, Record, facts};
@@ -64,10 +65,18 @@ pub(crate) struct Options {
     pub(crate) single_use: bool,
 }
 
-/// The filter of a plan, assembled.
-pub(crate) fn filter(level: Level) -> Result<Option<Program>, LaunchError> {
+/// The filter of a level, assembled once per process.
+pub(crate) fn filter(level: Level) -> Result<Option<&'static Program>, LaunchError> {
+    static COMPAT: OnceLock<Option<Program>> = OnceLock::new();
+    if level != Level::Compat {
+        return Ok(None);
+    }
+    if let Some(program) = COMPAT.get() {
+        return Ok(program.as_ref());
+    }
     let arch = Arch::native().map_err(LaunchError::Filter)?;
-    postern_seccomp::program(level, arch).map_err(LaunchError::Filter)
+    let program = postern_seccomp::program(level, arch).map_err(LaunchError::Filter)?;
+    Ok(COMPAT.get_or_init(|| program).as_ref())
 }
 
 impl Launcher {
@@ -81,9 +90,10 @@ impl Launcher {
         let (ids, lease) = take_ids(&plan.identity)?;
         let numbers = numbers(plan, host, ids, options);
         let filter = filter(plan.seccomp)?;
-        let bytes = filter.as_ref().map_or(&[][..], Program::as_bytes);
+        let bytes = filter.map_or(&[][..], Program::as_bytes);
         let setup = encode::setup(plan, &numbers, bytes);
-        let spawned = spawn::spawn(spawn_flags(&numbers), &user_namespace(plan, host, ids)?)?;
+        let spawned =
+            spawn::spawn(spawn_flags(&numbers), &user_namespace(plan, host, ids, &numbers)?)?;
         let mut launcher = Launcher {
             pidfd: spawned.pidfd,
             control: spawned.control,
@@ -293,10 +303,18 @@ fn spawn_flags(numbers: &Numbers) -> u64 {
     u64::from((libc::CLONE_NEWPID | libc::CLONE_NEWNS | user).unsigned_abs())
 }
 
-fn user_namespace(plan: &Plan, host: &Host, ids: KernelIds) -> Result<UserNamespace, LaunchError> {
+fn user_namespace(
+    plan: &Plan,
+    host: &Host,
+    ids: KernelIds,
+    numbers: &Numbers,
+) -> Result<UserNamespace, LaunchError> {
     let nul = |_| prepare("write an id map", io::ErrorKind::InvalidInput.into());
     Ok(match plan.identity.tier {
-        Tier::Privileged => UserNamespace::Shared,
+        Tier::Privileged => UserNamespace::Shared {
+            // Exec as uid 0 keeps all that there is.
+            keep_capabilities: if host.uid == 0 { 0 } else { numbers.keep_capabilities },
+        },
         Tier::MapWriter => UserNamespace::Mapped {
             uid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.uid, ids.uid),
             gid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.gid, ids.gid),

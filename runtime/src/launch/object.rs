@@ -5,25 +5,26 @@ use std::ffi::CStr;
 use postern_init::step::Step;
 
 use crate::error::Phase;
-use crate::plan::{MountOp, Plan};
+use crate::plan::{MountOp, Plan, Rlimit};
 
 /// The object of a step, in words; empty where the step says it all.
 pub(super) fn of(plan: &Plan, phase: Phase, step: Step, index: u32) -> String {
     let index = usize::try_from(index).unwrap_or(usize::MAX);
-    let found = match step {
-        Step::LauncherLimits | Step::AheadLimits | Step::RunLimits => {
-            plan.sysctls.get(index).map(|sysctl| lossy(&sysctl.path))
-        }
-        Step::Rlimit => plan.rlimits.get(index).map(|limit| format!("{:?}", limit.resource)),
-        Step::GuestRlimit => {
-            plan.guest_rlimits.get(index).map(|limit| format!("{:?}", limit.resource))
-        }
-        Step::WorkingDirectory => Some(lossy(&plan.cwd)),
-        _ => match phase {
+    let limit = |list: &[Rlimit]| list.get(index).map(|limit| format!("{:?}", limit.resource));
+    let found = if matches!(step, Step::LauncherLimits | Step::AheadLimits | Step::RunLimits) {
+        plan.sysctls.get(index).map(|sysctl| lossy(&sysctl.path))
+    } else if step == Step::Rlimit {
+        limit(&plan.rlimits)
+    } else if step == Step::GuestRlimit {
+        limit(&plan.guest_rlimits)
+    } else if step == Step::WorkingDirectory {
+        Some(lossy(&plan.cwd))
+    } else {
+        match phase {
             Phase::Spawn => None,
             Phase::Template => plan.template.get(index).map(operation),
             Phase::Run => plan.run.get(index).map(operation),
-        },
+        }
     };
     found.unwrap_or_default()
 }

@@ -74,7 +74,7 @@ pub(crate) fn receive_until(socket: impl AsFd, deadline: Instant) -> io::Result<
     loop {
         match receive(&socket)? {
             Incoming::Nothing => {}
-            other => return Ok(Some(other)),
+            found @ (Incoming::Record(..) | Incoming::End) => return Ok(Some(found)),
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -21,8 +21,8 @@ const FIRST_FREE_FD: i32 = 16;
 
 /// The user namespace of a launcher.
 pub(super) enum UserNamespace {
-    /// The service's own.
-    Shared,
+    /// The service's own, where a uid other than 0 must carry these capabilities over the exec.
+    Shared { keep_capabilities: u64 },
     /// A new one with one extent, which the child writes.
     OneId { uid_map: CString, gid_map: CString },
     /// A new one whose maps only the service may write.
@@ -91,6 +91,10 @@ fn spawn_from(
     let (control, host) = (high(theirs.as_fd())?, high(host.as_fd())?);
     let (image, null) = (high(image.as_fd())?, high(null.as_fd())?);
     drop(theirs);
+    let keep_capabilities = match user {
+        UserNamespace::Shared { keep_capabilities } => *keep_capabilities,
+        UserNamespace::OneId { .. } | UserNamespace::Mapped { .. } => 0,
+    };
     let birth = |maps| Birth {
         image: number(&image),
         control: number(&control),
@@ -98,20 +102,21 @@ fn spawn_from(
         null: number(&null),
         namespaces,
         maps,
+        keep_capabilities,
     };
     let born = match user {
-        UserNamespace::Shared => born(&birth(Maps::None)),
+        UserNamespace::Shared { .. } => born(&birth(Maps::None)),
         UserNamespace::OneId { uid_map, gid_map } => born(&birth(Maps::Child { uid_map, gid_map })),
         UserNamespace::Mapped { uid_map, gid_map } => {
             let (gate, key) = pipe_with(PipeFlags::CLOEXEC)
                 .map_err(|errno| prepare("make a pipe")(errno.into()))?;
-            let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)
+            let (ended, end) = pipe_with(PipeFlags::CLOEXEC)
                 .map_err(|errno| prepare("make a pipe")(errno.into()))?;
-            let (gate, alive) = (high(gate.as_fd())?, high(alive.as_fd())?);
+            let (gate, alive) = (high(gate.as_fd())?, high(end.as_fd())?);
             let birth = birth(Maps::Parent { gate: number(&gate), alive: number(&alive) });
             let newborn = give_birth(&birth).map_err(|errno| (Step::CloneRun, errno));
             // The child's copy alone tells when it is over.
-            drop(alive);
+            drop((end, alive));
             newborn.and_then(|newborn| admit(newborn, &ended, uid_map, gid_map, &key))
         }
     };

@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use postern_init::process::{self, Parent, Pointers, Sharing, Start};
 use postern_init::step::Step;
-use postern_init::sys::{self, Errno, Fd, O_CLOEXEC, O_WRONLY};
+use postern_init::sys::{self, CapabilitySets, Errno, Fd, O_CLOEXEC, O_WRONLY};
 use postern_launcher::wire::{CONTROL_FD, HOST_FD};
 
 use crate::sys::SignalsBlocked;
@@ -28,6 +28,8 @@ pub(super) struct Birth<'a> {
     pub(super) null: Fd,
     pub(super) namespaces: u64,
     pub(super) maps: Maps<'a>,
+    /// Capabilities that must survive the exec, which a uid other than 0 would lose; 0: none.
+    pub(super) keep_capabilities: u64,
 }
 
 /// Who writes the id maps of the launcher's user namespace.
@@ -120,6 +122,7 @@ fn be_born(shared: &mut Shared<'_>) -> ! {
 fn prepare(birth: &Birth<'_>) -> Result<Fd, BirthFailure> {
     const IMAGE: Fd = Fd(5);
     const ALIVE: Fd = Fd(6);
+    keep_capabilities(birth.keep_capabilities).map_err(|errno| (Step::KeepCapabilities, errno))?;
     match birth.maps {
         Maps::None => {}
         Maps::Child { uid_map, gid_map } => {
@@ -154,6 +157,20 @@ fn prepare(birth: &Birth<'_>) -> Result<Fd, BirthFailure> {
     };
     sys::close_from(first_closed).map_err(|errno| (Step::Descriptors, errno))?;
     Ok(IMAGE)
+}
+
+/// Ambient capabilities are those that an exec leaves to a uid other than 0.
+fn keep_capabilities(bits: u64) -> Result<(), Errno> {
+    const PR_CAP_AMBIENT: u32 = 47;
+    const PR_CAP_AMBIENT_RAISE: usize = 2;
+    if bits == 0 {
+        return Ok(());
+    }
+    sys::set_capabilities(CapabilitySets { permitted: bits, inheritable: bits })?;
+    for capability in (0..64usize).filter(|capability| bits >> capability & 1 == 1) {
+        sys::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability)?;
+    }
+    Ok(())
 }
 
 fn write(path: &CStr, text: &CStr, step: Step) -> Result<(), BirthFailure> {

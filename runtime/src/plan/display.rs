@@ -17,7 +17,7 @@ const CONTENTS_SHOWN_BYTES: usize = 1024;
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plan 1")?;
-        self.identity.fmt(f)?;
+        identity(f, &self.identity)?;
         writeln!(f, "namespaces user mount{}", Listed(self.namespaces))?;
         sysctls(f, &self.sysctls, SysctlScope::LauncherUser)?;
         for op in &self.template {
@@ -47,18 +47,17 @@ impl fmt::Display for Plan {
     }
 }
 
-impl fmt::Display for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tier = match self.tier {
-            Tier::Privileged => "privileged",
-            Tier::MapWriter => "map-writer",
-            Tier::Unprivileged => "unprivileged",
-        };
-        writeln!(f, "tier {tier}")?;
-        writeln!(f, "uid {} is {}", self.guest_uid, self.kernel_uid)?;
-        writeln!(f, "gid {} is {}", self.guest_gid, self.kernel_gid)?;
-        self.shared_groups.iter().try_for_each(|group| writeln!(f, "shared-group {group}"))
-    }
+/// Who the guest is, inside and outside.
+fn identity(f: &mut fmt::Formatter<'_>, identity: &Identity) -> fmt::Result {
+    let tier = match identity.tier {
+        Tier::Privileged => "privileged",
+        Tier::MapWriter => "map-writer",
+        Tier::Unprivileged => "unprivileged",
+    };
+    writeln!(f, "tier {tier}")?;
+    writeln!(f, "uid {} is {}", identity.guest_uid, identity.kernel_uid)?;
+    writeln!(f, "gid {} is {}", identity.guest_gid, identity.kernel_gid)?;
+    identity.shared_groups.iter().try_for_each(|group| writeln!(f, "shared-group {group}"))
 }
 
 impl fmt::Display for KernelId {

@@ -1,6 +1,6 @@
 //! The plan: every decision of a launch as one value that can be read, compared and tested.
 //!
-//! Nothing here makes a system call: [`resolve`] sees the machine only through a
+//! Nothing here makes a system call: [`resolve()`] sees the machine only through a
 //! [`Host`](crate::host::Host) value. Carrying the plan out belongs to `launch`.
 
 use std::ffi::CString;

@@ -14,7 +14,7 @@ const PROC: &str = "/proc";
 
 /// What leaks when it is read: kernel memory and addresses, other users' keys, other tenants'
 /// timers and page counts, the machine's layout. Missing ones are passed over.
-const MASKED: [&str; 20] = [
+const MASKED: [&str; 21] = [
     "/proc/kcore",
     "/proc/kmsg",
     "/proc/kallsyms",
@@ -35,10 +35,8 @@ const MASKED: [&str; 20] = [
     "/proc/config.gz",
     "/proc/sysrq-trigger",
     "/proc/acpi",
+    "/proc/scsi",
 ];
-
-/// A directory that leaks on machines with SCSI.
-const MASKED_SCSI: &str = "/proc/scsi";
 
 /// Machine-wide directories, read-only where the rest of the procfs is not.
 const READ_ONLY: [&str; 4] = ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs"];
@@ -79,7 +77,7 @@ pub(super) fn run(profile: &SandboxProfile) -> Result<Vec<MountOp>, Refusal> {
     let mut ops = vec![MountOp::Proc { target: c_string(field, PROC)?, access, only_pids }];
     if super::dev::has_masks(profile.proc) {
         let (file, dir) = (c_string(field, MASK_FILE)?, c_string(field, MASK_DIR)?);
-        for target in MASKED.into_iter().chain([MASKED_SCSI]) {
+        for target in MASKED {
             let (file, dir) = (file.clone(), dir.clone());
             ops.push(MountOp::Mask { target: c_string(field, target)?, file, dir });
         }

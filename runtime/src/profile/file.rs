@@ -273,6 +273,8 @@ cpu_seconds = 1
     #[test]
     fn profiles_survive_both_formats() {
         let profile = SandboxProfile::from_toml_str(EVERYTHING).unwrap();
+        assert_eq!((profile.guest_uid, profile.guest_gid), (None, Some(7)));
+        assert_eq!(profile.limits.nproc, None);
         for profile in [profile, SandboxProfile::default()] {
             let text = toml::to_string(&profile).unwrap();
             assert_eq!(SandboxProfile::from_toml_str(&text).unwrap(), profile, "{text}");

@@ -25,14 +25,26 @@ const JOINED_MAX: usize = 512;
 /// How many directories the host may be handed.
 pub(crate) const EXPORTS_MAX: usize = 4;
 
-/// The directories for the host, in the order of their operations.
-pub(crate) type Exports = [Option<OwnedFd>; EXPORTS_MAX];
+/// Where the directories for the host are, in the order of their operations.
+pub(crate) type Exports<'a> = [Option<&'a CStr>; EXPORTS_MAX];
+
+/// Opens them, as the ids that own them: the launcher may have no right over other files.
+pub(crate) fn open_exports(
+    exports: &Exports<'_>,
+) -> Result<[Option<OwnedFd>; EXPORTS_MAX], Failure> {
+    let mut opened = [const { None }; EXPORTS_MAX];
+    for (slot, target) in opened.iter_mut().zip(exports.iter().flatten()) {
+        let dir = open_resolved(Fd::CWD, target, O_DIRECTORY, Resolve::BeneathNoSymlinks);
+        *slot = Some(dir.map_err(Failure::at(Step::Export))?);
+    }
+    Ok(opened)
+}
 
 /// Carries out a list; `run_directory` is the run's own, empty in the template.
-pub(crate) fn apply(
-    list: List<'_>,
+pub(crate) fn apply<'a>(
+    list: List<'a>,
     run_directory: &CStr,
-    exports: &mut Exports,
+    exports: &mut Exports<'a>,
 ) -> Result<(), Failure> {
     let mut reader = list.entries;
     let mut index = 0u32;
@@ -50,7 +62,7 @@ fn at(step: Step) -> impl FnOnce(Errno) -> Failed {
     move |errno| (step, errno)
 }
 
-fn apply_one(r: &mut Reader<'_>, run: &CStr, exports: &mut Exports) -> Result<(), Failed> {
+fn apply_one<'a>(r: &mut Reader<'a>, run: &CStr, exports: &mut Exports<'a>) -> Result<(), Failed> {
     let decode = |errno| (Step::DecodeSetup, errno);
     match r.word().map_err(decode)? {
         op::ROOT => {
@@ -181,30 +193,27 @@ fn word(r: &mut Reader<'_>) -> Result<u64, Failed> {
     r.word().map_err(at(Step::DecodeSetup))
 }
 
-fn keep(target: &CStr, exports: &mut Exports) -> Result<(), Failed> {
-    let dir = open_at(Fd::CWD, target, O_DIRECTORY, 0).map_err(at(Step::Export))?;
+fn keep<'a>(target: &'a CStr, exports: &mut Exports<'a>) -> Result<(), Failed> {
     match exports.iter_mut().find(|slot| slot.is_none()) {
         Some(slot) => {
-            *slot = Some(dir);
+            *slot = Some(target);
             Ok(())
         }
         None => Err((Step::Export, MALFORMED)),
     }
 }
 
-/// A clone of our own file inherits its mount's flags, so no second call is needed.
+/// Binds our own file or directory, whose mount's flags come along, in one call. No path here leads
+/// through anything that a guest could have changed: the procfs has just been mounted.
 fn mask(target: &CStr, file: &CStr, dir: &CStr) -> Result<(), Failed> {
-    const S_IFMT: u32 = 0o170_000;
-    const S_IFDIR: u32 = 0o040_000;
-    let target = match open_resolved(Fd::CWD, target, O_PATH, Resolve::BeneathNoSymlinks) {
-        Ok(target) => target,
-        Err(Errno::ENOENT) => return Ok(()),
-        Err(errno) => return Err((Step::Mask, errno)),
+    let covered = match sys::bind_by_path(file, target) {
+        Err(Errno::ENOTDIR) => sys::bind_by_path(dir, target),
+        covered => covered,
     };
-    let found = sys::identity(target.fd()).map_err(at(Step::Mask))?;
-    let cover = if found.mode & S_IFMT == S_IFDIR { dir } else { file };
-    let mount = clone_tree(Fd::CWD, cover).map_err(at(Step::Mask))?;
-    attach(mount.fd(), target.fd()).map_err(at(Step::Mask))
+    match covered {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err((Step::Mask, errno)),
+    }
 }
 
 /// Keeps a part of a writable file system from being written.

@@ -88,6 +88,15 @@ pub(crate) fn make_mounts_private() -> Result<()> {
     call(nr::MOUNT, [0, path(c"/"), 0, MS_REC_PRIVATE, 0, 0]).map(drop)
 }
 
+/// `mount(2)` binding one file or directory over another, with the flags of its own mount.
+///
+/// # Errors
+/// As the kernel says: `ENOTDIR` when only one of them is a directory.
+pub(crate) fn bind_by_path(from: &CStr, over: &CStr) -> Result<()> {
+    const MS_BIND: usize = 0x1000;
+    call(nr::MOUNT, [path(from), path(over), 0, MS_BIND, 0, 0]).map(drop)
+}
+
 /// `pivot_root(2)` with both directories the current one.
 ///
 /// # Errors

@@ -2,4 +2,4 @@
 
 mod sys;
 
-pub(crate) use sys::{FDS_MAX, Received, receive, send_with};
+pub(crate) use sys::{FDS_MAX, Received, pair, receive, send_with};

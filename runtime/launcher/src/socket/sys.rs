@@ -8,6 +8,19 @@ use postern_init::sys::{Fd, OwnedFd, Result};
 
 use crate::sys::{arg, at, at_mut, call};
 
+/// `socketpair(2)` of the kind that keeps the borders of messages.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd)> {
+    const AF_UNIX: usize = 1;
+    const SEQPACKET_CLOEXEC: usize = 5 | 0o2_000_000;
+    let mut ends = [-1i32; 2];
+    call(nr::SOCKETPAIR, [AF_UNIX, SEQPACKET_CLOEXEC, 0, at_mut(&mut ends), 0, 0])?;
+    let [a, b] = ends.map(|fd| OwnedFd::new(Fd(fd)));
+    Ok((a, b))
+}
+
 /// How many descriptors one message carries at the most.
 pub(crate) const FDS_MAX: usize = 8;
 

@@ -1,0 +1,25 @@
+//! One function for each figure: what is compared with what, and what must come out.
+
+pub(crate) mod latency;
+pub(crate) mod probe;
+pub(crate) mod scale;
+pub(crate) mod stages;
+pub(crate) mod weight;
+
+use std::path::PathBuf;
+
+use crate::measure::Effort;
+use crate::world::World;
+
+/// What every figure is given.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) world: World,
+    pub(crate) effort: Effort,
+    /// The `postern` binary.
+    pub(crate) cli: Option<PathBuf>,
+    /// The bubblewrap binary.
+    pub(crate) bwrap: PathBuf,
+    /// How long one sustained measurement lasts, in seconds.
+    pub(crate) seconds: f64,
+}
