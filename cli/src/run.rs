@@ -37,6 +37,8 @@ pub(crate) fn run(options: Options) -> Result<u8, Failure> {
     for stream in copying {
         stream.finish()?;
     }
+    // All of the run is gone; what is left of the launcher needs nobody to wait for it.
+    sandbox.leave();
     explain(&result.ending, result.timed_out, &program);
     Ok(u8::try_from(result.returncode()).unwrap_or(u8::MAX))
 }

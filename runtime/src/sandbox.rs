@@ -329,6 +329,14 @@ impl Sandbox {
         Ok(Arc::clone(&self.live()?.enforcement))
     }
 
+    /// Ends the sandbox as dropping it does, without waiting: for a process that exits next, and
+    /// whose launcher is then reaped by whoever inherits it.
+    pub fn leave(self) {
+        if let Some(live) = &self.lock().launcher {
+            live.launcher.leave();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is replaced whole, so that a panic elsewhere leaves it as good as before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -58,7 +58,7 @@ pub mod scope {
 
 /// Operation codes of mount lists; the fields of each are read in `mount`.
 pub mod op {
-    /// size and inode options, as in [`FRESH`]; becomes the new root.
+    /// As [`FRESH`] up to its options; becomes the new root.
     pub const ROOT: u64 = 1;
     /// The host's tree becomes the new root. attributes.
     pub const HOST_ROOT: u64 = 2;
@@ -68,9 +68,9 @@ pub mod op {
     pub const FILE: u64 = 4;
     /// parent, name, to.
     pub const SYMLINK: u64 = 5;
-    /// attributes, dev, ino, source, target.
+    /// attributes, dev, ino, source, parent, name.
     pub const BIND: u64 = 6;
-    /// step code, attributes, export, target, type, count, then key and value each.
+    /// step code, attributes, type, count, key and value each; then export, target, parent, name.
     pub const FRESH: u64 = 7;
     /// target, file, dir.
     pub const MASK: u64 = 8;

@@ -222,14 +222,14 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
             }
             let attributes = NOSUID | NODEV | noexec | unless_writable(*access);
             fresh(w, Step::MakeTmpfs, attributes, c"tmpfs", &options);
-            w.word(u64::from(*export != Export::No)).inside(target);
+            w.word(u64::from(*export != Export::No)).inside(target).split(target);
         }
         MountOp::Proc { target, access, only_pids } => {
             w.word(op::FRESH);
             let subset: &[_] = if *only_pids { &[(c"subset", "pid".to_owned())] } else { &[] };
             let attributes = NOSUID | NODEV | NOEXEC | unless_writable(*access);
             fresh(w, Step::MakeProc, attributes, c"proc", subset);
-            w.word(0).inside(target);
+            w.word(0).inside(target).split(target);
         }
         MountOp::Devpts { target, max } => {
             w.word(op::FRESH);
@@ -239,7 +239,7 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
                 (c"max", max.to_string()),
             ];
             fresh(w, Step::MakeDevpts, NOSUID | NOEXEC, c"devpts", &options);
-            w.word(0).inside(target);
+            w.word(0).inside(target).split(target);
         }
         MountOp::Mask { target, file, dir } => {
             w.word(op::MASK).inside(target).inside(file).inside(dir);
@@ -286,7 +286,7 @@ fn fresh(
 
 fn bind(w: &mut Writer, attributes: u64, source: &Source, target: &CStr) {
     w.word(op::BIND).word(attributes).word(source.dev).word(source.ino);
-    w.text(source.path.as_os_str().as_bytes()).inside(target);
+    w.text(source.path.as_os_str().as_bytes()).split(target);
     // The launcher finds the kind by itself; the plan made the mount point after it.
     debug_assert!(matches!(source.kind, SourceKind::Dir | SourceKind::File));
 }

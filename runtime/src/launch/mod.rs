@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use postern_init::record::{Kind, Record, facts};
@@ -47,6 +48,8 @@ pub(crate) struct Launcher {
     pub(crate) image: ImageSource,
     pub(crate) facts: u32,
     pub(crate) exports: Vec<OwnedFd>,
+    /// Nobody waits for its end.
+    left: AtomicBool,
     /// Freed after the launcher is gone, so that the id is not given out while in use.
     _lease: Option<Lease>,
 }
@@ -102,6 +105,7 @@ impl Launcher {
             image: spawned.image,
             facts: 0,
             exports: Vec::new(),
+            left: AtomicBool::new(false),
             _lease: lease,
         };
         launcher.hand_over(&setup)?;
@@ -186,6 +190,11 @@ impl Launcher {
         }
     }
 
+    /// Makes dropping it end it without waiting.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
     /// Ends the launcher, and every run with it.
     pub(crate) fn kill(&self) {
         spawn::kill(&self.pidfd);
@@ -205,7 +214,9 @@ impl Drop for Launcher {
     fn drop(&mut self) {
         if self.is_ours() {
             self.kill();
-            spawn::reap(&self.pidfd);
+            if !self.left.load(Ordering::Relaxed) {
+                spawn::reap(&self.pidfd);
+            }
         }
     }
 }

@@ -47,9 +47,10 @@ pub(crate) fn apply<'a>(
     exports: &mut Exports<'a>,
 ) -> Result<(), Failure> {
     let mut reader = list.entries;
+    let mut places = Places { last: None };
     let mut index = 0u32;
     while u64::from(index) < list.count {
-        apply_one(&mut reader, run_directory, exports)
+        apply_one(&mut reader, &mut places, run_directory, exports)
             .map_err(|(step, errno)| Failure::at_index(step, index)(errno))?;
         index = index.wrapping_add(1);
     }
@@ -62,38 +63,82 @@ fn at(step: Step) -> impl FnOnce(Errno) -> Failed {
     move |errno| (step, errno)
 }
 
-fn apply_one<'a>(r: &mut Reader<'a>, run: &CStr, exports: &mut Exports<'a>) -> Result<(), Failed> {
-    let decode = |errno| (Step::DecodeSetup, errno);
-    match r.word().map_err(decode)? {
+/// Directories that targets are named in. Neighbours in a list share one, so the last stays open.
+struct Places<'a> {
+    last: Option<(&'a CStr, OwnedFd)>,
+}
+
+impl<'a> Places<'a> {
+    /// The directory at `path`, reached through no symlink.
+    fn directory(&mut self, path: &'a CStr, step: Step) -> Result<Fd, Failed> {
+        if path == c"." {
+            return Ok(Fd::CWD);
+        }
+        if let Some((known, directory)) = &self.last
+            && *known == path
+        {
+            return Ok(directory.fd());
+        }
+        let flags = O_PATH | O_DIRECTORY;
+        let directory = open_resolved(Fd::CWD, path, flags, Resolve::BeneathNoSymlinks);
+        let directory = directory.map_err(at(step))?;
+        let fd = directory.fd();
+        self.last = Some((path, directory));
+        Ok(fd)
+    }
+
+    /// Attaches a mount; what was open may lie under it now.
+    fn attach(&mut self, mount: &OwnedFd, parent: &'a CStr, name: &CStr) -> Result<(), Failed> {
+        let directory = self.directory(parent, Step::OpenTarget)?;
+        sys::attach_at(mount.fd(), directory, name).map_err(at(Step::AttachMount))?;
+        // A mount in a directory leaves that directory itself where it was.
+        if self.last.as_ref().is_some_and(|(known, _)| *known != parent) {
+            self.last = None;
+        }
+        Ok(())
+    }
+}
+
+fn apply_one<'a>(
+    r: &mut Reader<'a>,
+    places: &mut Places<'a>,
+    run: &CStr,
+    exports: &mut Exports<'a>,
+) -> Result<(), Failed> {
+    match word(r)? {
         op::ROOT => {
             let mount = fresh(r)?;
             become_root(&mount)
         }
         op::HOST_ROOT => {
-            let attributes = r.small().map_err(decode)?;
+            let attributes = small(r)?;
             let mount = clone_tree(Fd::CWD, c"/").map_err(at(Step::CloneSource))?;
             set_flags(&mount, Reach::Tree, attributes)?;
             become_root(&mount)
         }
         op::DIR => {
             let (mode, parent, name) = (small(r)?, string(r)?, string(r)?);
-            let parent = open_parent(parent)?;
-            sys::make_directory(parent.fd(), name, mode).map_err(at(Step::MakeDirectory))
+            let parent = places.directory(parent, Step::CreateTarget)?;
+            sys::make_directory(parent, name, mode).map_err(at(Step::MakeDirectory))
         }
         op::FILE => {
             let (mode, parent, name) = (small(r)?, string(r)?, string(r)?);
-            write_new(parent, name, mode, r.bytes().map_err(decode)?)
+            let contents = r.bytes().map_err(at(Step::DecodeSetup))?;
+            write_new(places.directory(parent, Step::CreateTarget)?, name, mode, contents)
         }
         op::SYMLINK => {
             let (parent, name, to) = (string(r)?, string(r)?, string(r)?);
-            let parent = open_parent(parent)?;
-            sys::make_link(to, parent.fd(), name).map_err(at(Step::MakeLink))
+            let parent = places.directory(parent, Step::CreateTarget)?;
+            sys::make_link(to, parent, name).map_err(at(Step::MakeLink))
         }
-        op::BIND => bind(r),
+        op::BIND => {
+            let mount = bound(r)?;
+            places.attach(&mount, string(r)?, string(r)?)
+        }
         op::FRESH => {
             let mount = fresh(r)?;
-            let (export, target) = (r.word().map_err(decode)?, string(r)?);
-            attach_to(&mount, target)?;
+            let (export, target) = (word(r)?, string(r)?);
+            places.attach(&mount, string(r)?, string(r)?)?;
             if export == EXPORT { keep(target, exports) } else { Ok(()) }
         }
         op::MASK => {
@@ -105,9 +150,13 @@ fn apply_one<'a>(r: &mut Reader<'a>, run: &CStr, exports: &mut Exports<'a>) -> R
             sys::set_mount_flags(target.fd(), c"", Reach::One, MOUNT_ATTR_RDONLY, 0)
                 .map_err(at(Step::MountFlags))
         }
-        op::READ_ONLY_SELF => read_only_self(string(r)?),
+        op::READ_ONLY_SELF => {
+            places.last = None;
+            read_only_self(string(r)?)
+        }
         op::RUN_DIRECTORY => {
             let (attributes, target, keep) = (small(r)?, string(r)?, string(r)?);
+            places.last = None;
             own_directory(attributes, target, keep, run)
         }
         _ => Err((Step::DecodeSetup, MALFORMED)),
@@ -120,11 +169,6 @@ fn small(r: &mut Reader<'_>) -> Result<u32, Failed> {
 
 fn string<'a>(r: &mut Reader<'a>) -> Result<&'a CStr, Failed> {
     r.string().map_err(at(Step::DecodeSetup))
-}
-
-fn open_parent(parent: &CStr) -> Result<OwnedFd, Failed> {
-    open_resolved(Fd::CWD, parent, O_PATH | O_DIRECTORY, Resolve::BeneathNoSymlinks)
-        .map_err(at(Step::CreateTarget))
 }
 
 fn open_target(target: &CStr) -> Result<OwnedFd, Failed> {
@@ -160,10 +204,9 @@ fn fresh(r: &mut Reader<'_>) -> Result<OwnedFd, Failed> {
     sys::create_mount(context.fd(), attributes).map_err(at(step))
 }
 
-fn write_new(parent: &CStr, name: &CStr, mode: u32, contents: &[u8]) -> Result<(), Failed> {
-    let parent = open_parent(parent)?;
+fn write_new(parent: Fd, name: &CStr, mode: u32, contents: &[u8]) -> Result<(), Failed> {
     let flags = O_WRONLY | O_CREATE_NEW | O_NOFOLLOW;
-    let file = open_at(parent.fd(), name, flags, mode).map_err(at(Step::WriteFile))?;
+    let file = open_at(parent, name, flags, mode).map_err(at(Step::WriteFile))?;
     let mut left = contents;
     while !left.is_empty() {
         let written = base::write(file.fd(), left).map_err(at(Step::WriteFile))?;
@@ -174,11 +217,10 @@ fn write_new(parent: &CStr, name: &CStr, mode: u32, contents: &[u8]) -> Result<(
 
 /// The source must be what the plan saw: the path is opened again here, in this mount namespace,
 /// since only its own mounts can be cloned.
-fn bind(r: &mut Reader<'_>) -> Result<(), Failed> {
+fn bound(r: &mut Reader<'_>) -> Result<OwnedFd, Failed> {
     let attributes = small(r)?;
     let (dev, ino) = (word(r)?, word(r)?);
-    let (source, target) = (string(r)?, string(r)?);
-    let source = open_resolved(Fd::CWD, source, O_PATH | O_NOFOLLOW, Resolve::NoSymlinks)
+    let source = open_resolved(Fd::CWD, string(r)?, O_PATH | O_NOFOLLOW, Resolve::NoSymlinks)
         .map_err(at(Step::OpenSource))?;
     let seen = sys::identity(source.fd()).map_err(at(Step::SourceChanged))?;
     if (seen.dev, seen.ino) != (dev, ino) {
@@ -186,7 +228,7 @@ fn bind(r: &mut Reader<'_>) -> Result<(), Failed> {
     }
     let mount = clone_tree(source.fd(), c"").map_err(at(Step::CloneSource))?;
     set_flags(&mount, Reach::Tree, attributes)?;
-    attach_to(&mount, target)
+    Ok(mount)
 }
 
 fn word(r: &mut Reader<'_>) -> Result<u64, Failed> {

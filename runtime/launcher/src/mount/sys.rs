@@ -162,6 +162,16 @@ pub(crate) fn attach(mount: Fd, target: Fd) -> Result<()> {
     call(nr::MOVE_MOUNT, [arg(mount), empty, arg(target), empty, FROM_EMPTY_TO_EMPTY, 0]).map(drop)
 }
 
+/// [`attach`] by the name of an entry, itself and not what it may link to.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn attach_at(mount: Fd, directory: Fd, name: &CStr) -> Result<()> {
+    const FROM_EMPTY: usize = 0x4;
+    let args = [arg(mount), path(c""), arg(directory), path(name), FROM_EMPTY, 0];
+    call(nr::MOVE_MOUNT, args).map(drop)
+}
+
 /// How far [`set_mount_flags`] reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
