@@ -5,10 +5,9 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
 use crate::error::{CommandError, Error, LaunchError};
-use crate::launch::KernelIds;
 
 /// Removed, with its files, when dropped: the run has its own mount of it by then or is over.
 #[derive(Debug)]
@@ -23,7 +22,6 @@ impl RunDirectory {
     pub(crate) fn new(
         exchange: &OwnedFd,
         name: &str,
-        ids: KernelIds,
         kept: Option<&CStr>,
         files: &[(OsString, Vec<u8>)],
     ) -> Result<RunDirectory, Error> {
@@ -32,10 +30,10 @@ impl RunDirectory {
         let make = || -> io::Result<RunDirectory> {
             let name = CString::new(name)?;
             let exchange = exchange.try_clone()?;
-            mkdirat(&exchange, &name, Mode::from_raw_mode(0o700))?;
+            mkdirat(&exchange, &name, Mode::from_raw_mode(0o755))?;
             let kept = kept.map(CStr::to_owned);
             let mut made = RunDirectory { exchange, name, files: Vec::new(), kept };
-            made.fill(ids, &names, files)?;
+            made.fill(&names, files)?;
             Ok(made)
         };
         make().map_err(|source| {
@@ -48,14 +46,11 @@ impl RunDirectory {
         &self.name
     }
 
-    fn fill(
-        &mut self,
-        ids: KernelIds,
-        names: &[CString],
-        files: &[(OsString, Vec<u8>)],
-    ) -> io::Result<()> {
+    fn fill(&mut self, names: &[CString], files: &[(OsString, Vec<u8>)]) -> io::Result<()> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let directory = openat(&self.exchange, &self.name, flags, Mode::empty())?;
+        // The guest is another user, and the host's umask is not its business.
+        rustix::fs::fchmod(&directory, Mode::from_raw_mode(0o755))?;
         if let Some(kept) = &self.kept {
             mkdirat(&directory, kept, Mode::from_raw_mode(0o755))?;
         }
@@ -66,15 +61,7 @@ impl RunDirectory {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(0o444))?;
             std::fs::File::from(file).write_all(bytes)?;
         }
-        // Given to the guest last: its runs may read what is there, and the mount is read-only.
-        let owner = (Some(Uid::from_raw(ids.uid)), Some(Gid::from_raw(ids.gid)));
-        match rustix::process::geteuid().as_raw() == ids.uid {
-            true => Ok(()),
-            false => {
-                let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-                Ok(chownat(&self.exchange, &self.name, owner.0, owner.1, nofollow)?)
-            }
-        }
+        Ok(())
     }
 }
 

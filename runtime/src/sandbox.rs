@@ -48,7 +48,6 @@ pub struct Sandbox {
     options: Options,
     state: Mutex<State>,
     workspace: Option<WorkspaceDir>,
-    null: OwnedFd,
     runs: AtomicU64,
 }
 
@@ -109,12 +108,6 @@ impl SandboxBuilder {
         let plan = plan::resolve_with(&self.profile, &host, wants)?;
         open_workspace(&self.profile)?;
         let options = Options { deadline: self.launch_timeout, single_use: self.single_use };
-        let null = std::fs::File::options().read(true).write(true).open("/dev/null");
-        let null = null.map_err(|source| LaunchError::Prepare {
-            what: "open",
-            object: "/dev/null".into(),
-            source,
-        })?;
         let (live, workspace) = start(&plan, &host, options)?;
         Ok(Sandbox {
             plan: Arc::new(plan),
@@ -122,7 +115,6 @@ impl SandboxBuilder {
             options,
             state: Mutex::new(State { launcher: Some(Arc::new(live)) }),
             workspace: workspace.map(WorkspaceDir::new),
-            null: null.into(),
             runs: AtomicU64::new(0),
         })
     }
@@ -256,7 +248,7 @@ impl Sandbox {
             run_directory: directory.as_ref().map(RunDirectory::name),
             attest: attest == Attest::Yes,
         };
-        let stdio = [ends.stdin(&self.null), ends.stdout.as_fd(), ends.stderr.as_fd()];
+        let stdio = [ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()];
         match live.launcher.request(&run, theirs.as_fd(), stdio, deadline) {
             Ok(()) => {}
             Err(LaunchError::LauncherLost { .. }) => return Err(Unstarted::NotSent),
@@ -284,8 +276,7 @@ impl Sandbox {
             };
         };
         let name = format!("run-{}", self.runs.fetch_add(1, Ordering::Relaxed));
-        let ids = live.launcher.ids;
-        RunDirectory::new(exchange, &name, ids, self.kept(), &command.private_files).map(Some)
+        RunDirectory::new(exchange, &name, self.kept(), &command.private_files).map(Some)
     }
 
     /// The entry of the exchange that every run keeps.

@@ -1,6 +1,7 @@
 //! Both ends of a run's stdin, stdout and stderr, as a command asks for them.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::OwnedFd;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -20,15 +21,9 @@ pub(crate) struct Streams {
 /// The guest's ends.
 #[derive(Debug)]
 pub(crate) struct Ends {
-    stdin: Option<OwnedFd>,
+    pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
-}
-
-impl Ends {
-    pub(crate) fn stdin<'a>(&'a self, null: &'a OwnedFd) -> BorrowedFd<'a> {
-        self.stdin.as_ref().unwrap_or(null).as_fd()
-    }
 }
 
 impl Streams {
@@ -44,14 +39,15 @@ impl Streams {
         let (stdout, stdout_end) = pipe()?;
         let (stderr, stderr_end) = pipe()?;
         let (feed, stdin, stdin_end) = match &command.stdin {
-            Stdin::Null => (None, None, None),
+            // Opened for each run: what a guest does to its descriptor is no other run's business.
+            Stdin::Null => (None, None, null()?),
             Stdin::Piped => {
                 let (end, stdin) = pipe()?;
-                (None, Some(stdin), Some(end))
+                (None, Some(stdin), end)
             }
             Stdin::Bytes(bytes) => {
                 let (end, stdin) = pipe()?;
-                (Some(Feed::new(stdin, bytes.clone())), None, Some(end))
+                (Some(Feed::new(stdin, bytes.clone())), None, end)
             }
         };
         let streams = Streams {
@@ -82,4 +78,13 @@ impl Streams {
         };
         ![&self.stdout, &self.stderr].iter().any(open)
     }
+}
+
+fn null() -> Result<OwnedFd, LaunchError> {
+    let null = File::open("/dev/null").map_err(|source| LaunchError::Prepare {
+        what: "open",
+        object: "/dev/null".into(),
+        source,
+    })?;
+    Ok(null.into())
 }

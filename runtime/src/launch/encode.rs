@@ -216,7 +216,8 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
             w.word(op::FRESH);
             let mut options = tmpfs_options(*size_bytes, *inodes, *mode);
             let noexec = if *export == Export::Exchange { NOEXEC } else { 0 };
-            if *export != Export::No {
+            // The workspace is the guest's; the exchange stays the service's.
+            if *export == Export::Workspace {
                 options.push((c"uid", numbers.launcher_uid.to_string()));
                 options.push((c"gid", numbers.launcher_gid.to_string()));
             }

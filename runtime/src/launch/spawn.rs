@@ -4,14 +4,17 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use postern_init::step::Step;
 use postern_init::sys::{Errno, Fd};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
 use super::image::{self, ImageSource};
+use super::socket::timespec;
 use super::sys::{Birth, BirthFailure, Maps, Newborn, give_birth};
 use crate::error::{LaunchError, Phase, StepFailure, Symptom, likely};
 use crate::host::Diagnosis;
@@ -189,13 +192,25 @@ pub(super) fn kill(pidfd: &OwnedFd) {
     rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok();
 }
 
-/// Waits for a killed or failed child. Somebody else's `waitpid(-1)` may have been faster, which
-/// is as good.
+/// How long a killed launcher may take to be gone: one that hangs in a dead network mount cannot be
+/// waited for, and must not hold its host.
+const DEATH: Duration = Duration::from_secs(5);
+
+/// Waits for a killed or failed child. Somebody else's `waitpid(-1)` may have been faster, or
+/// `SIGCHLD` be ignored, which is as good.
 pub(super) fn reap(pidfd: &OwnedFd) {
-    while matches!(
-        waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED),
-        Err(rustix::io::Errno::INTR)
-    ) {}
+    let deadline = Instant::now() + DEATH;
+    let mut left = DEATH;
+    while !left.is_zero() {
+        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+        match poll(&mut fds, Some(&timespec(left))) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => break,
+        }
+        left = deadline.saturating_duration_since(Instant::now());
+    }
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    while matches!(waitid(WaitId::PidFd(pidfd.as_fd()), options), Err(rustix::io::Errno::INTR)) {}
 }
 
 fn step_failure((step, errno): BirthFailure) -> LaunchError {
