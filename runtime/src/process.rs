@@ -54,6 +54,17 @@ pub struct Process {
     over: bool,
 }
 
+/// How far a run's end has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Live,
+    /// PID 1 is gone, and has told nothing yet, or not all is gone with it.
+    InitOver,
+    /// All of it is gone.
+    Over,
+}
+
 /// What is known of a run's end so far.
 #[derive(Debug, Default)]
 struct End {
@@ -62,8 +73,8 @@ struct End {
     init_signal: Option<i32>,
     /// PID 1 waits for the host's inspection.
     confined: bool,
-    closed: bool,
     timed_out: bool,
+    stage: Stage,
     usage: Usage,
 }
 
@@ -191,10 +202,10 @@ impl Process {
         let mut end = std::mem::take(&mut self.end);
         let mut limit = self.timeout.map(|timeout| self.started + timeout);
         // A stream that is still held when all is over: by someone the guest handed it to.
-        while !(end.closed && self.streams.are_closed()) {
+        while !(end.stage == Stage::Over && self.streams.are_closed()) {
             let now = Instant::now();
             match limit {
-                Some(at) if now >= at && end.closed => break,
+                Some(at) if now >= at && end.stage == Stage::Over => break,
                 Some(at) if now >= at && end.timed_out => return Err(unreaped()),
                 Some(at) if now >= at => {
                     end.timed_out = true;
@@ -203,9 +214,9 @@ impl Process {
                 }
                 _ => {}
             }
-            let was_closed = end.closed;
+            let was_over = end.stage == Stage::Over;
             self.step(&mut end, limit.map(|at| at.saturating_duration_since(now)))?;
-            if end.closed && !was_closed {
+            if end.stage == Stage::Over && !was_over {
                 end.usage.wall = self.started.elapsed();
                 self.streams.feed = None;
                 limit = Some(Instant::now() + DRAIN);
@@ -218,13 +229,15 @@ impl Process {
     /// Waits for one thing to happen and deals with all that has.
     fn step(&mut self, end: &mut End, left: Option<Duration>) -> Result<(), LaunchError> {
         let streams = &self.streams;
-        let mut fds = Vec::with_capacity(5);
+        let mut fds = Vec::with_capacity(4);
         // The kernel lets the first process of a pid namespace end only after all the others, so
-        // that its pidfd tells the end of the run sooner than the launcher can.
-        let init = self.pidfd.as_ref().filter(|_| end.guest.is_some() && self.plan.namespaces.pid);
-        fds.extend(init.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
-        if !end.closed {
-            fds.push(PollFd::new(&self.status, PollFlags::IN));
+        // that its pidfd tells the end of the run; what was reported is there to read by then.
+        match (end.stage, &self.pidfd) {
+            (Stage::Live, Some(pidfd)) => fds.push(PollFd::new(pidfd, PollFlags::IN)),
+            (Stage::Live, None) | (Stage::InitOver, _) => {
+                fds.push(PollFd::new(&self.status, PollFlags::IN));
+            }
+            (Stage::Over, _) => {}
         }
         for capture in [&streams.stdout, &streams.stderr].into_iter().flatten() {
             fds.extend(capture.fd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
@@ -237,11 +250,10 @@ impl Process {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(lost_line(errno.into())),
         }
-        let is_over = init.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty());
+        let is_first_ready = fds.first().is_some_and(|fd| !fd.revents().is_empty());
         self.streams.pump();
-        if !end.closed {
+        if end.stage != Stage::Over && is_first_ready {
             self.take_records(end)?;
-            end.closed |= is_over;
         }
         Ok(())
     }
@@ -249,12 +261,19 @@ impl Process {
     fn take_records(&mut self, end: &mut End) -> Result<(), LaunchError> {
         loop {
             match socket::receive(&self.status).map_err(lost_line)? {
-                Incoming::Nothing => return Ok(()),
+                Incoming::Record(record, _) => end.learn(&self.plan, &record),
                 Incoming::End => {
-                    end.closed = true;
+                    end.stage = Stage::Over;
                     return Ok(());
                 }
-                Incoming::Record(record, _) => end.learn(&self.plan, &record),
+                // What is left to come is the launcher's word: needed where PID 1 left none, or
+                // where the launcher has stragglers to end.
+                Incoming::Nothing => {
+                    let told = end.guest.is_some() || end.failure.is_some();
+                    let alone = told && self.plan.namespaces.pid;
+                    end.stage = if alone { Stage::Over } else { Stage::InitOver };
+                    return Ok(());
+                }
             }
         }
     }

@@ -3,6 +3,13 @@
 //! `plan/NAME.toml` is a profile and `plan/NAME.plan` its plan on a made-up host. Run with
 //! `UPDATE_GOLDEN=1` to write the plans anew, and read the difference.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test's own helpers fail the test"
+)]
+
 #[path = "golden_plans/hosts.rs"]
 mod hosts;
 #[path = "golden_plans/invariants.rs"]

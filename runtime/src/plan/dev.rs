@@ -102,18 +102,20 @@ fn node(tree: &mut Tree<'_>, field: Field, device: &Device) -> Result<(), Refusa
     }
 }
 
-/// What each run mounts in `/dev` for itself.
-pub(super) fn run(profile: &SandboxProfile) -> Result<[MountOp; 2], Refusal> {
-    let field = Field::new("pty_max");
-    Ok([
-        MountOp::Devpts { target: c_string(field, "/dev/pts")?, max: profile.pty_max },
-        MountOp::Tmpfs {
-            target: c_string(field, "/dev/shm")?,
-            size_bytes: profile.shm_bytes,
-            inodes: profile.shm_inodes,
-            mode: 0o1777,
-            access: Access::ReadWrite,
-            export: Export::No,
-        },
-    ])
+/// Each run's own terminals; to devpts, `max=0` is no limit at all.
+pub(super) fn terminals(profile: &SandboxProfile) -> Result<Option<MountOp>, Refusal> {
+    let target = c_string(Field::new("pty_max"), "/dev/pts")?;
+    Ok((profile.pty_max > 0).then_some(MountOp::Devpts { target, max: profile.pty_max }))
+}
+
+/// Each run's own shared memory, over the sources of masks.
+pub(super) fn shared_memory(profile: &SandboxProfile) -> Result<MountOp, Refusal> {
+    Ok(MountOp::Tmpfs {
+        target: c_string(Field::new("shm_bytes"), "/dev/shm")?,
+        size_bytes: profile.shm_bytes,
+        inodes: profile.shm_inodes,
+        mode: 0o1777,
+        access: Access::ReadWrite,
+        export: Export::No,
+    })
 }

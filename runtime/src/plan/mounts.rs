@@ -182,8 +182,7 @@ fn run(profile: &SandboxProfile, tree: &Tree<'_>, wants: Wants) -> Result<Vec<Mo
         ops.push(MountOp::RunDirectory { target: c_string(field, EXCHANGE)?, keep });
     }
     ops.extend(proc::run(profile)?);
-    let [terminals, shared_memory] = dev::run(profile)?;
-    ops.push(terminals);
+    ops.extend(dev::terminals(profile)?);
     if tree.is_fresh(Path::new("/tmp")) {
         ops.push(MountOp::Tmpfs {
             target: c_string(field, "/tmp")?,
@@ -194,6 +193,6 @@ fn run(profile: &SandboxProfile, tree: &Tree<'_>, wants: Wants) -> Result<Vec<Mo
             export: Export::No,
         });
     }
-    ops.push(shared_memory);
+    ops.push(dev::shared_memory(profile)?);
     Ok(ops)
 }

@@ -7,7 +7,7 @@ use super::text::c_string;
 use super::tree::{Bounds, Tree};
 use super::{Access, Export, MountOp};
 use crate::error::Refusal;
-use crate::profile::{Field, ProcKind, Root, SandboxProfile};
+use crate::profile::{Field, ProcKind, Root, SandboxProfile, Sharing};
 
 /// Where it is.
 const PROC: &str = "/proc";
@@ -70,11 +70,15 @@ pub(super) fn add(tree: &mut Tree<'_>, profile: &SandboxProfile) -> Result<(), R
     }
 }
 
-/// What each run mounts: its own procfs, then the masks over it.
+/// What each run mounts: its own procfs, then the masks over it. A run without a pid namespace of
+/// its own may mount no procfs, and sees the launcher's.
 pub(super) fn run(profile: &SandboxProfile) -> Result<Vec<MountOp>, Refusal> {
     let field = Field::new("proc");
     let Some((access, only_pids)) = options(profile.proc) else { return Ok(Vec::new()) };
-    let mut ops = vec![MountOp::Proc { target: c_string(field, PROC)?, access, only_pids }];
+    let mut ops = Vec::new();
+    if profile.namespaces.pid == Sharing::Own {
+        ops.push(MountOp::Proc { target: c_string(field, PROC)?, access, only_pids });
+    }
     if super::dev::has_masks(profile.proc) {
         let (file, dir) = (c_string(field, MASK_FILE)?, c_string(field, MASK_DIR)?);
         for target in MASKED {

@@ -118,7 +118,8 @@ pub enum Sharing {
     /// A fresh one for each run; that it cannot be made is a failed launch.
     #[default]
     Own,
-    /// That of the service; reported as a warning.
+    /// Not the run's own, which is reported as a warning: that of the service; for `pid` that of
+    /// the launcher, which holds no process of the host, and one run at a time.
     Shared,
 }
 

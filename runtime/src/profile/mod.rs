@@ -101,7 +101,7 @@ pub struct SandboxProfile {
     pub shm_bytes: u64,
     /// Inodes of each run's `/dev/shm`; default 16,384.
     pub shm_inodes: u64,
-    /// Pseudo-terminals that one run may open; default 16.
+    /// Pseudo-terminals that one run may open; default 16, 0 is none at all.
     pub pty_max: u32,
     /// Resource limits.
     pub limits: Limits,

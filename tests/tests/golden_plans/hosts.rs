@@ -9,6 +9,7 @@ use postern::profile::SandboxProfile;
 /// A machine that is being written down.
 pub(crate) struct Machine {
     host: Host,
+    is_probed: bool,
 }
 
 /// Owner and permission bits.
@@ -38,7 +39,7 @@ impl Machine {
             ..Host::default()
         };
         let devices = [("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9)];
-        let machine = Self { host }.device("/dev/tty", 5, 0);
+        let machine = Self { host, is_probed: true }.device("/dev/tty", 5, 0);
         devices.into_iter().fold(machine, |machine, (name, minor)| {
             machine.device(&format!("/dev/{name}"), 1, minor)
         })
@@ -116,9 +117,16 @@ impl Machine {
         self
     }
 
+    /// Forgets every file.
+    pub(crate) fn unprobed(mut self) -> Self {
+        self.host.files.clear();
+        self.is_probed = false;
+        self
+    }
+
     /// The facts for one profile: what it is interested in and is not there is missing.
     pub(crate) fn facts(mut self, profile: &SandboxProfile) -> Host {
-        for path in profile.paths_of_interest() {
+        for path in profile.paths_of_interest().into_iter().filter(|_| self.is_probed) {
             self.host.files.entry(path).or_insert(FileFact::Missing);
         }
         self.host

@@ -18,7 +18,7 @@ pub(crate) const ALL: [Invariant; 16] = [
     ("parents come before children", parents_first),
     ("a mask comes after the procfs it covers and before its own source is hidden", masks_placed),
     ("only masked runs have a writable procfs", proc_read_only),
-    ("no procfs means none at all", proc_none),
+    ("one procfs for the launcher and one for each run, or none at all", proc_none),
     ("a run binds nothing of the host's", run_without_sources),
     ("only nodes of /dev work as devices", devices_in_dev),
     ("no further user namespace can be made", user_namespaces_zero),
@@ -173,8 +173,12 @@ fn proc_read_only(profile: &SandboxProfile, plan: &Plan) -> bool {
 }
 
 fn proc_none(profile: &SandboxProfile, plan: &Plan) -> bool {
-    let procs = all(plan).filter(|op| matches!(op, MountOp::Proc { .. })).count();
-    procs == if profile.proc == ProcKind::None { 0 } else { 2 }
+    let procs =
+        |ops: &[MountOp]| ops.iter().filter(|op| matches!(op, MountOp::Proc { .. })).count();
+    let some = usize::from(profile.proc != ProcKind::None);
+    // A run without a pid namespace of its own sees the launcher's.
+    let own = if plan.namespaces.pid { some } else { 0 };
+    (procs(&plan.template), procs(&plan.run)) == (some, own)
 }
 
 fn run_without_sources(_: &SandboxProfile, plan: &Plan) -> bool {
