@@ -110,8 +110,9 @@ impl Record {
             self.peak_kib,
             u64::from(self.facts),
         ];
-        for (chunk, word) in out.chunks_exact_mut(8).zip(words) {
-            chunk.copy_from_slice(&word.to_ne_bytes());
+        let (chunks, _) = out.as_chunks_mut::<8>();
+        for (chunk, word) in chunks.iter_mut().zip(words) {
+            *chunk = word.to_ne_bytes();
         }
         out
     }

@@ -172,16 +172,13 @@ fn execute_at(guest: &Guest<'_>, program: &CStr) -> Errno {
     process::execute(program, &guest.arguments, &guest.environment)
 }
 
-fn join<'b>(buffer: &'b mut [u8], directory: &[u8], name: &[u8]) -> Option<&'b CStr> {
-    let (head, rest) = buffer.split_at_mut_checked(directory.len())?;
-    head.copy_from_slice(directory);
-    let slash = usize::from(!directory.is_empty());
-    if slash == 1 {
-        *rest.first_mut()? = b'/';
+/// `directory/name` in `buffer`; an empty directory is the current one, as in `PATH`.
+pub fn join<'b>(buffer: &'b mut [u8], directory: &[u8], name: &[u8]) -> Option<&'b CStr> {
+    let slash: &[u8] = if directory.is_empty() { b"" } else { b"/" };
+    let mut places = buffer.iter_mut();
+    for byte in directory.iter().chain(slash).chain(name).chain(b"\0") {
+        *places.next()? = *byte;
     }
-    let tail = rest.get_mut(slash..)?;
-    tail.get_mut(..name.len())?.copy_from_slice(name);
-    *tail.get_mut(name.len())? = 0;
     CStr::from_bytes_until_nul(buffer).ok()
 }
 

@@ -157,7 +157,7 @@ impl Process {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// The writing end of stdin, for [`Stdin::Piped`]; closing it ends the input.
+    /// The writing end of stdin, for [`Stdin::Piped`](crate::Stdin::Piped); closing it ends the input.
     ///
     /// Writing after the guest has closed its end raises `SIGPIPE` as for any pipe.
     pub fn take_stdin(&mut self) -> Option<File> {

@@ -1,5 +1,7 @@
 //! The `postern` command as a person meets it: exit statuses, streams, refusals, the plan.
 
+#![expect(clippy::unwrap_used, reason = "a test's own helpers fail the test")]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

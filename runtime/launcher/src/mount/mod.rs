@@ -8,7 +8,7 @@ mod sys;
 use core::ffi::CStr;
 
 use postern_init::step::Step;
-use postern_init::supervise::Failure;
+use postern_init::supervise::{self, Failure};
 use postern_init::sys as base;
 use postern_init::sys::{Errno, Fd, O_CREATE_NEW, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_WRONLY};
 use postern_init::sys::{OwnedFd, open_at};
@@ -296,16 +296,9 @@ fn own_directory(attributes: u32, target: &CStr, keep: &CStr, run: &CStr) -> Res
 
 /// `parent/name` for a name that is one path component.
 fn join<'b>(buffer: &'b mut [u8], parent: &CStr, name: &CStr) -> Option<&'b CStr> {
-    let (parent, name) = (parent.to_bytes(), name.to_bytes_with_nul());
-    if name.len() < 2 || name.contains(&b'/') || name == b"..\0" {
-        return None;
-    }
-    let (head, rest) = buffer.split_at_mut_checked(parent.len())?;
-    head.copy_from_slice(parent);
-    let (slash, rest) = rest.split_first_mut()?;
-    *slash = b'/';
-    rest.get_mut(..name.len())?.copy_from_slice(name);
-    CStr::from_bytes_until_nul(buffer).ok()
+    let name = name.to_bytes();
+    let one = !name.is_empty() && !name.contains(&b'/') && name != b"..";
+    if one { supervise::join(buffer, parent.to_bytes(), name) } else { None }
 }
 
 /// A fresh procfs of the caller's pid namespace, attached nowhere: writable whatever the visible
