@@ -186,6 +186,8 @@ pub fn join<'b>(buffer: &'b mut [u8], directory: &[u8], name: &[u8]) -> Option<&
 /// and WINCH. Others end with PID 1: its own are of no use to the guest.
 const FORWARDED: [i32; 7] = [1, 2, 3, 10, 12, 15, 28];
 
+const SIGKILL: i32 = 9;
+
 fn watch(guest: i32, signals: Fd, lines: Lines) -> i32 {
     loop {
         let mut fds = [PollFd::readable(signals), PollFd::readable(lines.host)];
@@ -200,7 +202,10 @@ fn watch(guest: i32, signals: Fd, lines: Lines) -> i32 {
         forward(guest, signals);
         match reap_until(guest) {
             Ok(None) => {}
-            Ok(Some(ended)) => return finish(lines, &ended),
+            Ok(Some(ended)) => {
+                end_stragglers();
+                return finish(lines, &ended);
+            }
             Err(errno) => return give_up(lines, errno),
         }
     }
@@ -223,6 +228,19 @@ fn reap_until(guest: i32) -> sys::Result<Option<Ended>> {
         }
     }
     Ok(None)
+}
+
+/// Ends whatever the guest has left behind, so that its end, once reported, is that of everything it
+/// started. The kernel would do the same after PID 1, but later: it takes the mounts apart first.
+fn end_stragglers() {
+    loop {
+        // ESRCH: there was nobody.
+        sys::kill(-1, SIGKILL).ok();
+        match process::wait_any() {
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
 }
 
 fn give_up(lines: Lines, errno: Errno) -> i32 {

@@ -230,14 +230,13 @@ impl Process {
     fn step(&mut self, end: &mut End, left: Option<Duration>) -> Result<(), LaunchError> {
         let streams = &self.streams;
         let mut fds = Vec::with_capacity(4);
-        // The kernel lets the first process of a pid namespace end only after all the others, so
-        // that its pidfd tells the end of the run; what was reported is there to read by then.
-        match (end.stage, &self.pidfd) {
-            (Stage::Live, Some(pidfd)) => fds.push(PollFd::new(pidfd, PollFlags::IN)),
-            (Stage::Live, None) | (Stage::InitOver, _) => {
-                fds.push(PollFd::new(&self.status, PollFlags::IN));
-            }
-            (Stage::Over, _) => {}
+        let mut init_at = None;
+        if end.stage != Stage::Over {
+            fds.push(PollFd::new(&self.status, PollFlags::IN));
+        }
+        if end.stage == Stage::Live {
+            init_at = self.pidfd.is_some().then_some(fds.len());
+            fds.extend(self.pidfd.as_ref().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
         }
         for capture in [&streams.stdout, &streams.stderr].into_iter().flatten() {
             fds.extend(capture.fd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
@@ -250,9 +249,13 @@ impl Process {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(lost_line(errno.into())),
         }
-        let is_first_ready = fds.first().is_some_and(|fd| !fd.revents().is_empty());
+        let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let is_init_over = init_at.is_some_and(is_ready);
         self.streams.pump();
-        if end.stage != Stage::Over && is_first_ready {
+        if end.stage != Stage::Over {
+            if is_init_over {
+                end.stage = Stage::InitOver;
+            }
             self.take_records(end)?;
         }
         Ok(())
@@ -266,12 +269,13 @@ impl Process {
                     end.stage = Stage::Over;
                     return Ok(());
                 }
-                // What is left to come is the launcher's word: needed where PID 1 left none, or
-                // where the launcher has stragglers to end.
                 Incoming::Nothing => {
+                    // PID 1 tells the guest's end after it has ended and reaped all the rest. In a
+                    // shared pid namespace it cannot, and the launcher's word is waited for.
                     let told = end.guest.is_some() || end.failure.is_some();
-                    let alone = told && self.plan.namespaces.pid;
-                    end.stage = if alone { Stage::Over } else { Stage::InitOver };
+                    if told && self.plan.namespaces.pid {
+                        end.stage = Stage::Over;
+                    }
                     return Ok(());
                 }
             }

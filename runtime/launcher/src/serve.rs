@@ -115,7 +115,7 @@ impl Launcher<'_> {
     /// Namespaces are made ahead a little after a run, not at once: by then the run has this
     /// processor, and the launcher wakes on an idle one.
     fn patience(&self) -> Wait {
-        const A_LITTLE: Wait = Wait::Nanoseconds(1000000);
+        const A_LITTLE: Wait = Wait::Nanoseconds(1_000_000);
         let done = self.ahead || self.tried_ahead || self.setup.has(flags::SINGLE_USE);
         if done { Wait::Forever } else { A_LITTLE }
     }

@@ -72,7 +72,7 @@ pub mod op {
     pub const BIND: u64 = 6;
     /// step code, attributes, type, count, key and value each; then export, target, parent, name.
     pub const FRESH: u64 = 7;
-    /// target, file, dir.
+    /// target, cover.
     pub const MASK: u64 = 8;
     /// target.
     pub const READ_ONLY: u64 = 9;

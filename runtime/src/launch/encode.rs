@@ -242,8 +242,8 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
             fresh(w, Step::MakeDevpts, NOSUID | NOEXEC, c"devpts", &options);
             w.word(0).inside(target).split(target);
         }
-        MountOp::Mask { target, file, dir } => {
-            w.word(op::MASK).inside(target).inside(file).inside(dir);
+        MountOp::Mask { target, cover } => {
+            w.word(op::MASK).inside(target).inside(cover);
         }
         MountOp::ReadOnly { target } => {
             w.word(op::READ_ONLY).inside(target);

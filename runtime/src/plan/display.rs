@@ -140,8 +140,8 @@ impl fmt::Display for MountOp {
                 write!(f, "proc {} {access}{subset}", Escaped(target))
             }
             Self::Devpts { target, max } => write!(f, "devpts {} max={max}", Escaped(target)),
-            Self::Mask { target, file, dir } => {
-                write!(f, "mask {} with {} {}", Escaped(target), Escaped(file), Escaped(dir))
+            Self::Mask { target, cover } => {
+                write!(f, "mask {} with {}", Escaped(target), Escaped(cover))
             }
             Self::ReadOnly { target } => write!(f, "read-only {}", Escaped(target)),
             Self::ReadOnlySelf { target } => write!(f, "read-only-self {}", Escaped(target)),

@@ -206,14 +206,12 @@ pub enum MountOp {
         /// How many terminals it may hold (`max=`).
         max: u32,
     },
-    /// Covers what is there, if anything is, with an unreadable empty file or directory.
+    /// Covers what is there, if anything is, with something empty and unreadable of the same kind.
     Mask {
         /// What is covered. A missing target is passed over.
         target: CString,
-        /// A mode-0000 file of ours.
-        file: CString,
-        /// An empty directory of ours.
-        dir: CString,
+        /// What covers it: a mode-0000 file of ours for a file, an empty directory for a directory.
+        cover: CString,
     },
     /// Makes the mount that holds `target` read-only.
     ReadOnly {

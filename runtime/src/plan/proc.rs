@@ -14,28 +14,28 @@ const PROC: &str = "/proc";
 
 /// What leaks when it is read: kernel memory and addresses, other users' keys, other tenants'
 /// timers and page counts, the machine's layout. Missing ones are passed over.
-const MASKED: [&str; 21] = [
-    "/proc/kcore",
-    "/proc/kmsg",
-    "/proc/kallsyms",
-    "/proc/kpageflags",
-    "/proc/kpagecount",
-    "/proc/kpagecgroup",
-    "/proc/vmallocinfo",
-    "/proc/slabinfo",
-    "/proc/timer_list",
-    "/proc/sched_debug",
-    "/proc/pagetypeinfo",
-    "/proc/iomem",
-    "/proc/ioports",
-    "/proc/modules",
-    "/proc/keys",
-    "/proc/key-users",
-    "/proc/latency_stats",
-    "/proc/config.gz",
-    "/proc/sysrq-trigger",
-    "/proc/acpi",
-    "/proc/scsi",
+const MASKED: [(&str, &str); 21] = [
+    ("/proc/kcore", MASK_FILE),
+    ("/proc/kmsg", MASK_FILE),
+    ("/proc/kallsyms", MASK_FILE),
+    ("/proc/kpageflags", MASK_FILE),
+    ("/proc/kpagecount", MASK_FILE),
+    ("/proc/kpagecgroup", MASK_FILE),
+    ("/proc/vmallocinfo", MASK_FILE),
+    ("/proc/slabinfo", MASK_FILE),
+    ("/proc/timer_list", MASK_FILE),
+    ("/proc/sched_debug", MASK_FILE),
+    ("/proc/pagetypeinfo", MASK_FILE),
+    ("/proc/iomem", MASK_FILE),
+    ("/proc/ioports", MASK_FILE),
+    ("/proc/modules", MASK_FILE),
+    ("/proc/keys", MASK_FILE),
+    ("/proc/key-users", MASK_FILE),
+    ("/proc/latency_stats", MASK_FILE),
+    ("/proc/config.gz", MASK_FILE),
+    ("/proc/sysrq-trigger", MASK_FILE),
+    ("/proc/acpi", MASK_DIR),
+    ("/proc/scsi", MASK_DIR),
 ];
 
 /// Machine-wide directories, read-only where the rest of the procfs is not.
@@ -80,10 +80,9 @@ pub(super) fn run(profile: &SandboxProfile) -> Result<Vec<MountOp>, Refusal> {
         ops.push(MountOp::Proc { target: c_string(field, PROC)?, access, only_pids });
     }
     if super::dev::has_masks(profile.proc) {
-        let (file, dir) = (c_string(field, MASK_FILE)?, c_string(field, MASK_DIR)?);
-        for target in MASKED {
-            let (file, dir) = (file.clone(), dir.clone());
-            ops.push(MountOp::Mask { target: c_string(field, target)?, file, dir });
+        for (target, cover) in MASKED {
+            let cover = c_string(field, cover)?;
+            ops.push(MountOp::Mask { target: c_string(field, target)?, cover });
         }
     }
     if profile.proc == ProcKind::Masked {

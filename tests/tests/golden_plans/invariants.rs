@@ -157,9 +157,8 @@ fn masks_placed(profile: &SandboxProfile, plan: &Plan) -> bool {
     masked == first_mask.is_some()
         && (!masked || (proc < first_mask && last_mask < shm))
         && plan.run.iter().all(|op| {
-            let MountOp::Mask { file, dir, .. } = op else { return true };
-            let is_made = |source| plan.template.iter().any(|made| target(made) == Some(source));
-            is_made(file) && is_made(dir)
+            let MountOp::Mask { cover, .. } = op else { return true };
+            plan.template.iter().any(|made| target(made) == Some(cover))
         })
 }
 

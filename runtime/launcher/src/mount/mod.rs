@@ -142,8 +142,8 @@ fn apply_one<'a>(
             if export == EXPORT { keep(target, exports) } else { Ok(()) }
         }
         op::MASK => {
-            let (target, file, dir) = (string(r)?, string(r)?, string(r)?);
-            mask(target, file, dir)
+            let (target, cover) = (string(r)?, string(r)?);
+            mask(target, cover)
         }
         op::READ_ONLY => {
             let target = open_target(string(r)?)?;
@@ -247,12 +247,8 @@ fn keep<'a>(target: &'a CStr, exports: &mut Exports<'a>) -> Result<(), Failed> {
 
 /// Binds our own file or directory, whose mount's flags come along, in one call. No path here leads
 /// through anything that a guest could have changed: the procfs has just been mounted.
-fn mask(target: &CStr, file: &CStr, dir: &CStr) -> Result<(), Failed> {
-    let covered = match sys::bind_by_path(file, target) {
-        Err(Errno::ENOTDIR) => sys::bind_by_path(dir, target),
-        covered => covered,
-    };
-    match covered {
+fn mask(target: &CStr, cover: &CStr) -> Result<(), Failed> {
+    match sys::bind_by_path(cover, target) {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
         Err(errno) => Err((Step::Mask, errno)),
     }
