@@ -45,6 +45,8 @@ steps! {
     Memory = 1, "mmap", "get working memory";
     Descriptors = 2, "dup3", "arrange descriptors";
     Signals = 3, "rt_sigaction", "reset signals";
+    CloneLauncher = 95, "clone", "create the launcher";
+    Umask = 96, "umask", "set the file-creation mask";
     Session = 4, "setsid", "start a new session";
     ReceiveSetup = 5, "recvmsg", "receive the plan";
     DecodeSetup = 6, "-", "understand the plan";
@@ -92,6 +94,7 @@ steps! {
     TooManyRuns = 62, "-", "keep one more run";
     PidNamespaceBusy = 63, "-", "start a second run in a shared pid namespace";
     CloneRun = 64, "clone3", "create the run's namespaces";
+    Processors = 66, "sched_setaffinity", "give a run every processor";
     SendHandle = 65, "sendmsg", "hand over the run's pidfd";
     // PID 1 of a run, before the guest.
     HostGone = 70, "ppoll", "find the host alive";

@@ -1,5 +1,7 @@
 //! What holds a sandbox, as facts of its launch; `verify` compares them with what the kernel says.
 
+use std::sync::Arc;
+
 use crate::launch::{ImageSource, Launcher, fact_names};
 use crate::plan::{KernelId, NamespaceSet, Plan, Tier, Warning};
 
@@ -45,6 +47,20 @@ impl Enforcement {
             launcher: launcher.image,
             fallbacks: fact_names(launcher.facts),
             warnings: plan.warnings.clone(),
+        }
+    }
+
+    /// The same with what the launcher had to do for one run.
+    pub(crate) fn with_facts(self: &Arc<Enforcement>, facts: u32) -> Arc<Enforcement> {
+        let known = |name: &&str| self.fallbacks.contains(name);
+        let new: Vec<_> = fact_names(facts).into_iter().filter(|name| !known(name)).collect();
+        match new.is_empty() {
+            true => Arc::clone(self),
+            false => {
+                let mut more = Enforcement::clone(self);
+                more.fallbacks.extend(new);
+                Arc::new(more)
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use postern_init::record::{Kind, Record};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, pidfd_send_signal};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::capture::Capture;
 use crate::enforcement::Enforcement;
@@ -52,6 +52,8 @@ pub struct Process {
     timeout: Option<Duration>,
     end: End,
     over: bool,
+    /// The process that started it.
+    owner: Pid,
 }
 
 /// How far a run's end has come.
@@ -91,6 +93,7 @@ impl Process {
             timeout: parts.timeout,
             end: End::default(),
             over: false,
+            owner: rustix::process::getpid(),
         }
     }
 
@@ -105,6 +108,7 @@ impl Process {
         while self.pidfd.is_none() {
             match self.next_record(deadline)? {
                 Some(Incoming::Record(record, fds)) if record.kind == Kind::Started => {
+                    self.enforcement = self.enforcement.with_facts(record.facts);
                     self.pidfd = fds.into_iter().next();
                     if self.pidfd.is_none() {
                         return Err(LaunchError::LauncherLost { during });
@@ -148,6 +152,11 @@ impl Process {
 
     fn next_record(&self, deadline: Instant) -> Result<Option<Incoming>, LaunchError> {
         socket::receive_until(&self.status, deadline).map_err(lost_line)
+    }
+
+    /// What holds this run.
+    pub(crate) fn enforcement(&self) -> Arc<Enforcement> {
+        Arc::clone(&self.enforcement)
     }
 
     /// A [pidfd](https://man7.org/linux/man-pages/man2/pidfd_open.2.html) of the run's PID 1, which
@@ -345,12 +354,13 @@ fn lost_line(source: io::Error) -> LaunchError {
 }
 
 fn unreaped() -> Error {
-    LaunchError::Deadline { waiting_for: "the end of a killed run", after: DEATH }.into()
+    LaunchError::Unreaped { after: DEATH }.into()
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if !self.over {
+        // A forked copy of the host has no say over its parent's runs.
+        if !self.over && rustix::process::getpid() == self.owner {
             self.kill();
         }
     }

@@ -37,7 +37,7 @@ impl Sandbox {
     pub fn verify(&self) -> Result<std::sync::Arc<Enforcement>, Error> {
         let mut process = self.start_with(&Command::new("verify"), Attest::Yes)?;
         process.wait_confined(CONFINED)?;
-        let enforcement = self.enforcement()?;
+        let enforcement = process.enforcement();
         let looked = process.pidfd().ok_or(LaunchError::LauncherLost { during: Phase::Run });
         let violations = look(looked?, self.plan(), &enforcement)?;
         process.kill();

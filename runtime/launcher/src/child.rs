@@ -71,7 +71,7 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
         let mut exports = [None; mount::EXPORTS_MAX];
         mount::apply(setup.run, request.run_directory, &mut exports)?;
         namespaces::finish_own(setup)?;
-        sys::usual_umask();
+        sys::set_umask(0o022).map_err(Failure::at(Step::Umask))?;
         namespaces::write_limits(setup.sysctls, scope::RUN_USER, Step::RunLimits, PROC)?;
         enter(if request.cwd.is_empty() { setup.cwd } else { request.cwd })?;
         (request.flags, request.table, request.arguments, request.environment)

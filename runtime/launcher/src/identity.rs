@@ -39,6 +39,8 @@ pub(crate) fn as_owner<T>(
     if !setup.has(flags::TAKE_IDS) {
         return act();
     }
+    // Also after a call that failed on its way back, so that one failure stays one.
+    settle(setup)?;
     sys::set_uid(Ids::Effective(0)).map_err(Failure::at(Step::AheadIds))?;
     let result = act();
     sys::set_uid(Ids::Effective(setup.launcher_uid)).map_err(Failure::at(Step::AheadIds))?;

@@ -17,6 +17,7 @@ mod confine;
 mod identity;
 mod mount;
 mod namespaces;
+mod processors;
 mod serve;
 mod setup;
 mod socket;

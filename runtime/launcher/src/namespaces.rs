@@ -5,8 +5,9 @@ use core::ffi::CStr;
 use postern_init::record::{self, Kind, Record, facts};
 use postern_init::step::Step;
 use postern_init::supervise::Failure;
-use postern_init::sys::{self as base, Errno, Fd, O_WRONLY, OwnedFd, open_at};
+use postern_init::sys::{self as base, Errno, Fd, O_WRONLY, OwnedFd, PollFd, Wait, open_at};
 
+use crate::setup::HOST;
 use crate::sys::{self, Cloned};
 use crate::wire::{List, Setup, flags, scope};
 use crate::{identity, socket};
@@ -71,9 +72,11 @@ impl Maker {
                     }
                     Err(failure) => failure.record(),
                 };
-                base::send(theirs.fd(), &record.encode()).ok();
-                // Until the launcher has joined the namespaces and closes its end.
-                base::read(theirs.fd(), &mut [0u8; 1]).ok();
+                // Until the launcher has joined the namespaces and closes its end; one that was told
+                // nothing sees this end close.
+                if base::send(theirs.fd(), &record.encode()).is_ok() {
+                    base::read(theirs.fd(), &mut [0u8; 1]).ok();
+                }
                 base::exit(0)
             }
         }
@@ -81,6 +84,12 @@ impl Maker {
 
     /// Joins the namespaces once they are made; the [`facts`] about them.
     pub(crate) fn join(self, setup: &Setup<'_>) -> Result<u32, Failure> {
+        let mut fds = [PollFd::readable(self.line.fd()), PollFd::readable(HOST)];
+        base::poll(&mut fds, Wait::Forever).map_err(Failure::at(Step::JoinMaker))?;
+        let [_, host] = fds;
+        if host.revents != 0 {
+            return Err(Failure::at(Step::HostGone)(Errno::ESRCH));
+        }
         let mut bytes = [0u8; record::LEN];
         let len = base::read(self.line.fd(), &mut bytes).map_err(Failure::at(Step::JoinMaker))?;
         let record = bytes.get(..len).and_then(Record::decode);

@@ -10,7 +10,8 @@ use postern_init::sys::{self as base, Errno, Fd, OwnedFd, PollFd, Wait};
 
 use crate::child::{self, PROC, Run};
 use crate::mount::EXPORTS_MAX;
-use crate::namespaces;
+use crate::namespaces::{self, Limits};
+use crate::processors::Processors;
 use crate::setup::{self, CONTROL, HOST, SIGNALS};
 use crate::socket::{FDS_MAX, Received, receive, send_with};
 use crate::sys::{self, Cloned, Mapping};
@@ -33,9 +34,12 @@ struct Launcher<'a> {
     live: usize,
     /// The namespaces of the next run exist.
     ahead: bool,
-    /// Making them failed, and is not tried again before it must.
-    tried_ahead: bool,
+    /// [`facts`] about them.
+    ahead_facts: u32,
     clone3_refused: bool,
+    processors: Option<Processors>,
+    /// The launcher is kept off a processor, which a run must not be.
+    aside: bool,
 }
 
 /// Runs the launcher; its exit code, once the library is gone or has been told why it failed.
@@ -81,8 +85,10 @@ fn prepare<'a>(setup: Setup<'a>) -> Result<Launcher<'a>, Failure> {
         runs,
         live: 0,
         ahead: true,
-        tried_ahead: false,
+        ahead_facts: 0,
         clone3_refused: false,
+        processors: Processors::of_launcher(),
+        aside: false,
     })
 }
 
@@ -90,12 +96,7 @@ impl Launcher<'_> {
     fn serve(&mut self) -> i32 {
         loop {
             let mut fds = [CONTROL, HOST, SIGNALS].map(PollFd::readable);
-            match base::poll(&mut fds, self.patience()) {
-                // A failure shows again when the next run needs them, and is reported there.
-                Ok(0) => {
-                    self.make_ahead().ok();
-                    self.tried_ahead = true;
-                }
+            match base::poll(&mut fds, Wait::Forever) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return FAILED,
             }
@@ -110,14 +111,6 @@ impl Launcher<'_> {
                 return 0;
             }
         }
-    }
-
-    /// Namespaces are made ahead a little after a run, not at once: by then the run has this
-    /// processor, and the launcher wakes on an idle one.
-    fn patience(&self) -> Wait {
-        const A_LITTLE: Wait = Wait::Nanoseconds(1_000_000);
-        let done = self.ahead || self.tried_ahead || self.setup.has(flags::SINGLE_USE);
-        if done { Wait::Forever } else { A_LITTLE }
     }
 
     /// Takes one request; false when the library has closed its end.
@@ -142,7 +135,7 @@ impl Launcher<'_> {
         true
     }
 
-    /// Launches, and answers on the run's own line.
+    /// Launches, answers on the run's own line, and gets the next run's namespaces ready.
     fn answer(&mut self, status: OwnedFd, fds: &mut [Option<OwnedFd>; FDS_MAX - 1], len: usize) {
         let launched = self.launch(&status, fds, len);
         // The run has its own copies of these by now.
@@ -150,6 +143,7 @@ impl Launcher<'_> {
         match launched {
             Ok((pid, pidfd)) => {
                 let mut started = Record::new(Kind::Started);
+                started.facts = self.ahead_facts;
                 if self.clone3_refused {
                     started.facts |= facts::CLONE3_REFUSED;
                 }
@@ -158,7 +152,12 @@ impl Launcher<'_> {
                     base::kill(pid, 9).ok();
                 }
                 self.keep(pid, status);
-                self.tried_ahead = false;
+                if !self.setup.has(flags::SINGLE_USE) {
+                    // The run gets this processor; the next one's namespaces are made on another.
+                    self.aside = self.processors.is_some_and(|all| all.step_aside());
+                    // A failure shows again when the next run needs them, and is reported there.
+                    self.make_ahead().ok();
+                }
             }
             Err(failure) => tell(&status, failure),
         }
@@ -189,6 +188,7 @@ impl Launcher<'_> {
         if !self.ahead {
             self.make_ahead()?;
         }
+        self.roam()?;
         let cloned = self.clone_run()?;
         self.ahead = self.setup.ahead_flags == 0;
         match cloned {
@@ -220,8 +220,19 @@ impl Launcher<'_> {
         Ok(cloned)
     }
 
+    fn roam(&mut self) -> Result<(), Failure> {
+        if let Some(processors) = self.processors.filter(|_| self.aside) {
+            processors.roam().map_err(Failure::at(Step::Processors))?;
+            self.aside = false;
+        }
+        Ok(())
+    }
+
     fn make_ahead(&mut self) -> Result<(), Failure> {
-        namespaces::make_ahead(&self.setup, PROC)?;
+        self.ahead_facts = match namespaces::make_ahead(&self.setup, PROC)? {
+            Limits::All => 0,
+            Limits::SomeMissing => facts::IPC_LIMITS_MISSING,
+        };
         self.ahead = true;
         Ok(())
     }

@@ -9,6 +9,7 @@ use postern_init::sys::{OwnedFd, Signals};
 use crate::child::PROC;
 use crate::mount::{self, EXPORTS_MAX};
 use crate::namespaces::{self, Limits, Maker};
+use crate::processors::Processors;
 use crate::sys::{self, Mapping};
 use crate::wire::{CONTROL_FD, HOST_FD, MALFORMED, Reader, Setup, flags, scope};
 use crate::{identity, socket};
@@ -64,7 +65,14 @@ pub(crate) fn build(setup: &Setup<'_>) -> Result<(Record, Opened), Failure> {
     }
     ready.facts |= place_proc()?;
     let maker = Maker::start(setup, PROC)?;
-    sys::clear_umask();
+    let processors = Processors::of_launcher().filter(|_| maker.is_some());
+    if let Some(processors) = processors
+        && processors.step_aside()
+    {
+        processors.roam().map_err(Failure::at(Step::Processors))?;
+    }
+    // Modes are given whole.
+    sys::set_umask(0).map_err(Failure::at(Step::Umask))?;
     let mut exports = [None; EXPORTS_MAX];
     mount::apply(setup.template, c"", &mut exports)?;
     ready.facts |= enter_root()?;

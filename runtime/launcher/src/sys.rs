@@ -345,15 +345,12 @@ pub(crate) fn relocate(message: &mut [u8], table: usize, count: usize) -> Result
     Ok(unsafe { Pointers::new(base.wrapping_add(table)) })
 }
 
-/// Sets the file-creation mask to nothing: modes are given whole.
-pub(crate) fn clear_umask() {
-    // umask(2) cannot fail; it answers the old mask.
-    call(nr::UMASK, [0; 6]).ok();
-}
-
-/// The file-creation mask that guests start with.
-pub(crate) fn usual_umask() {
-    call(nr::UMASK, [0o022, 0, 0, 0, 0, 0]).ok();
+/// `umask(2)`.
+///
+/// # Errors
+/// None of the kernel's; an outer filter may have one.
+pub(crate) fn set_umask(mask: u32) -> Result<()> {
+    call(nr::UMASK, [low(mask), 0, 0, 0, 0, 0]).map(drop)
 }
 
 /// `fcntl(F_SETFD)` with `FD_CLOEXEC`.

@@ -37,7 +37,8 @@ pub(crate) struct Symptom<'a> {
 impl Symptom<'_> {
     /// A namespace could not be made.
     fn no_namespace(&self) -> bool {
-        matches!(self.step, Step::CloneRun | Step::AheadNamespaces)
+        let made_by = [Step::CloneLauncher, Step::CloneRun, Step::AheadNamespaces];
+        made_by.contains(&self.step)
     }
 
     fn refused(&self) -> bool {
@@ -51,7 +52,7 @@ struct Row {
 }
 
 /// The first row that holds is the answer, so that the more certain come first.
-static ROWS: [Row; 15] = [
+static ROWS: [Row; 16] = [
     Row {
         cause: Cause {
             name: "user-namespaces-limited",
@@ -106,6 +107,15 @@ static ROWS: [Row; 15] = [
                 && s.phase != Phase::Run
                 && s.host.apparmor_restricts_user_namespaces == Some(true)
         },
+    },
+    Row {
+        cause: Cause {
+            name: "namespaces-refused",
+            text: "this process may not make user namespaces: a security module forbids it, or its \
+                   root is a chroot at a mount point",
+            fix: "allow user namespaces to the service, or give it a root by pivot_root",
+        },
+        holds: |s| s.no_namespace() && s.refused(),
     },
     Row {
         cause: Cause {

@@ -69,7 +69,8 @@ impl Diagnosis {
 
 /// Whether `/` is missing as a mount point from the service's own mount table.
 ///
-/// In a chroot the table shows only mounts beneath the new root, and `/` is seldom one of them.
+/// In a chroot the table shows only mounts beneath the new root. Where that root is a mount point
+/// itself, nothing that an unprivileged process may read tells a chroot from a host.
 fn chroot() -> Option<bool> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     Some(!table.lines().any(|line| line.split(' ').nth(4) == Some("/")))

@@ -50,8 +50,17 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Incoming> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let got = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
-        Ok(got) => got,
+    let mut take = || {
+        recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)
+            .map(|got| got.bytes)
+    };
+    // A peer that closes with something unread resets the line once, before what it said is read.
+    let taken = match take() {
+        Err(Errno::CONNRESET) => take(),
+        taken => taken,
+    };
+    let len = match taken {
+        Ok(len) => len,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(Incoming::Nothing),
         Err(Errno::CONNRESET) => return Ok(Incoming::End),
         Err(errno) => return Err(errno.into()),
@@ -62,7 +71,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Incoming> {
             fds.extend(rights);
         }
     }
-    match (got.bytes, bytes.get(..got.bytes).and_then(Record::decode)) {
+    match (len, bytes.get(..len).and_then(Record::decode)) {
         (0, _) => Ok(Incoming::End),
         (_, Some(record)) => Ok(Incoming::Record(record, fds)),
         (_, None) => Err(io::Error::new(io::ErrorKind::InvalidData, "not a record")),

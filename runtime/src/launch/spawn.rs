@@ -117,7 +117,7 @@ fn spawn_from(
                 .map_err(|errno| prepare("make a pipe")(errno.into()))?;
             let (gate, alive) = (high(gate.as_fd())?, high(end.as_fd())?);
             let birth = birth(Maps::Parent { gate: number(&gate), alive: number(&alive) });
-            let newborn = give_birth(&birth).map_err(|errno| (Step::CloneRun, errno));
+            let newborn = give_birth(&birth).map_err(|errno| (Step::CloneLauncher, errno));
             // The child's copy alone tells when it is over.
             drop((end, alive));
             newborn.and_then(|newborn| admit(newborn, &ended, uid_map, gid_map, &key))
@@ -132,7 +132,7 @@ fn spawn_from(
 
 /// The parent sleeps until the exec, so that the answer is there when it goes on.
 fn born(birth: &Birth<'_>) -> Result<OwnedFd, BirthFailure> {
-    let newborn = give_birth(birth).map_err(|errno| (Step::CloneRun, errno))?;
+    let newborn = give_birth(birth).map_err(|errno| (Step::CloneLauncher, errno))?;
     finish(newborn)
 }
 

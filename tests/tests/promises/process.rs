@@ -299,3 +299,17 @@ fn no_process_of_the_host_is_visible() {
     let signalled = ask(&sandbox, &["syscall", "62", &std::process::id().to_string(), "0"]);
     assert_eq!(signalled, Value::from_iter([("errno", json!(libc::ESRCH))]));
 }
+
+/// The launcher goes to another processor while it makes namespaces; no run may be kept from one.
+#[test]
+fn every_run_may_use_every_processor_of_the_host() {
+    let _watch = Watch::begin();
+    let sandbox = default_sandbox();
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
+    for run in 0..5 {
+        let command = ["grep", "Cpus_allowed_list:", "/proc/self/status"];
+        let found = sandbox.run(command).unwrap();
+        assert_eq!(found.stdout_text().trim_end(), own, "run {run}");
+    }
+}

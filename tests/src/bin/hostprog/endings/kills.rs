@@ -1,0 +1,135 @@
+//! Hosts that are killed at any moment; the scenario stands above them as their subreaper, so that
+//! whatever they leave becomes its child.
+
+use std::process::{Command as Program, Stdio};
+use std::time::{Duration, Instant};
+
+use super::number;
+use crate::sys::{self, Fork};
+use crate::world::{self, Outcome, ensure, marker, text};
+
+/// The last process must be gone this long after the host's death.
+const GONE: Duration = Duration::from_millis(100);
+/// What is not gone by then never will be.
+const NEVER: Duration = Duration::from_secs(5);
+/// A host is in its steady state by then.
+const MOMENTS_US: u64 = 60_000;
+/// The name that a host's forked child gives itself.
+const FORKED: &str = "forked";
+
+/// Numbers that differ from run to run; the seed is printed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.checked_rem(end).unwrap_or_default()
+    }
+}
+
+/// What was found in some rounds.
+#[derive(Default)]
+struct Tally {
+    gone: Vec<Duration>,
+    with_launcher: usize,
+    with_guest: usize,
+    with_forked: usize,
+}
+
+/// ROUNDS, SEED (0: take one).
+pub(super) fn kills(arguments: &[String]) -> Outcome {
+    let rounds = number(arguments, 0)?;
+    let seed = match number(arguments, 1)? as u64 {
+        0 => u64::from(std::process::id()) << 20 | 0x9e37,
+        seed => seed,
+    };
+    let myself = Some(rustix::process::getpid());
+    rustix::process::set_child_subreaper(myself).map_err(text)?;
+    let (mut random, mut tally) = (Random(seed), Tally::default());
+    for round in 0..rounds {
+        one(round, &mut random, &mut tally)
+            .map_err(|wrong| format!("round {round}, seed {seed}: {wrong}"))?;
+    }
+    // A tally without live guests or forked children would have proved little.
+    let live = [tally.with_launcher, tally.with_guest, tally.with_forked];
+    ensure(live.iter().all(|count| *count > 0), || format!("seed {seed}: too early: {live:?}"))?;
+    let [launcher, guest, forked] = live;
+    let spread = world::spread(&mut tally.gone);
+    Ok(format!(
+        "{rounds} hosts killed, {launcher} with a launcher, {guest} with guests, {forked} with a \
+         forked child; all gone after {spread}; seed {seed}"
+    ))
+}
+
+fn one(round: usize, random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+    let mark = format!("{}-{round}", marker("kills"));
+    let fork = if round.is_multiple_of(2) { "alone" } else { "forks" };
+    let host = start_victim(&mark, fork)?;
+    std::thread::sleep(Duration::from_micros(random.below(MOMENTS_US)));
+    let guests = world::marked(&mark).into_iter().filter(|pid| *pid != host);
+    let guests = guests.filter(|pid| world::task(*pid).is_some_and(|task| task.name == "sh"));
+    tally.with_guest += usize::from(guests.count() > 0);
+    let children = world::children_of(host);
+    tally.with_forked += usize::from(children.iter().any(|child| child.name == FORKED));
+    tally.with_launcher += usize::from(children.iter().any(|child| child.name != FORKED));
+    let killed = Instant::now();
+    sys::kill(host, libc::SIGKILL).map_err(text)?;
+    let forked = loop {
+        reap()?;
+        let left = world::children();
+        if left.iter().all(|child| child.name == FORKED) {
+            break left;
+        }
+        ensure(killed.elapsed() < NEVER, || format!("{left:?} outlived their host"))?;
+    };
+    let took = killed.elapsed();
+    for child in forked {
+        sys::kill(child.pid, libc::SIGKILL).map_err(text)?;
+    }
+    let all_reaped = || reap().is_ok_and(|more| !more);
+    world::until(NEVER, "the forked child's end", all_reaped)?;
+    let left = world::marked(&mark);
+    ensure(left.is_empty(), || format!("guests {left:?} outlived their host"))?;
+    ensure(took < GONE, || format!("the last process was gone after {took:?} only"))?;
+    tally.gone.push(took);
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the host that will be killed")]
+fn start_victim(mark: &str, fork: &str) -> Result<i32, String> {
+    let program = std::env::current_exe().map_err(text)?;
+    let mut command = Program::new(program);
+    let command = command.args(["victim", mark, fork]).stdin(Stdio::null()).stdout(Stdio::null());
+    // Never waited for by its handle: this process reaps whatever becomes its child.
+    i32::try_from(command.spawn().map_err(text)?.id()).map_err(text)
+}
+
+/// Reaps what has ended; whether children are left.
+fn reap() -> Result<bool, String> {
+    loop {
+        match sys::wait_any(libc::WNOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(false),
+            Err(error) => return Err(text(error)),
+        }
+    }
+}
+
+/// MARK, `forks` or `alone`: the host that is killed. It never ends by itself.
+pub(super) fn victim(arguments: &[String]) -> Outcome {
+    let [mark, fork] = arguments else { return Err("two arguments are needed".to_owned()) };
+    let sandbox = world::sandbox()?;
+    if fork == "forks" && sys::fork().map_err(text)? == Fork::Child {
+        rustix::thread::set_name(c"forked").map_err(text)?;
+        std::thread::sleep(Duration::from_secs(60));
+        sys::leave(0);
+    }
+    let sleepers = [(); 3].map(|()| sandbox.start(world::sleeper(mark)));
+    loop {
+        sandbox.run(["/bin/true"]).map_err(text)?;
+        ensure(sleepers.iter().all(Result::is_ok), || format!("{sleepers:?}"))?;
+    }
+}
