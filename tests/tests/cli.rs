@@ -225,6 +225,7 @@ fn a_reader_that_has_seen_enough_ends_the_guest() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_our_failure() {
+    let _watch = Watch::begin();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = start(&["run", "--", "echo", "lost"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(125));
@@ -280,6 +281,7 @@ fn the_plan_is_printed_and_nothing_is_started() {
 
 #[test]
 fn help_goes_to_stdout() {
+    let _watch = Watch::begin();
     for arguments in [&["--help"][..], &["run", "--help"], &["plan", "--help"], &["--version"]] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");

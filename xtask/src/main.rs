@@ -8,6 +8,7 @@ mod executables;
 mod failure;
 mod half;
 mod image;
+mod install;
 mod scratch;
 mod tally;
 mod test;
@@ -41,7 +42,10 @@ fn run(task: Task) -> Result<(), Failure> {
             Ok(())
         }
         Task::Check(advisories) => check::run(advisories),
-        Task::Test(options) => test::run(&options),
+        Task::Test(options) => {
+            install::install()?;
+            test::run(&options)
+        }
         Task::Golden => golden(),
         Task::Bench(arguments) => bench(arguments),
     }
