@@ -1,7 +1,7 @@
 //! Moves bytes between this process's streams and the guest's; keeps none.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::{self, JoinHandle};
 
@@ -10,10 +10,26 @@ pub(crate) struct Copying {
     thread: JoinHandle<io::Result<()>>,
 }
 
+/// As much as a pipe holds by default.
+const CHUNK: usize = 64 * 1024;
+
 /// Copies `from` to `to`. Either end is closed when the other is, so that each side learns of it.
-pub(crate) fn copy(mut from: File, mut to: File) -> Copying {
-    let thread = thread::spawn(move || io::copy(&mut from, &mut to).map(drop));
-    Copying { thread }
+pub(crate) fn copy(from: File, to: File) -> Copying {
+    Copying { thread: thread::spawn(move || pass_on(from, to)) }
+}
+
+/// By `read` and `write`. `splice(2)`, which `io::copy` would use, takes a file's position before it
+/// waits and puts it back afterwards: two streams into one file, as after `2>&1`, lose bytes.
+fn pass_on(mut from: File, mut to: File) -> io::Result<()> {
+    let mut chunk = vec![0u8; CHUNK];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(len) => to.write_all(chunk.get(..len).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Copying {

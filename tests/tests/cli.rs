@@ -232,6 +232,22 @@ fn an_output_that_cannot_be_written_is_our_failure() {
     assert!(text(&output.stderr).contains("No space left on device"));
 }
 
+/// Both streams often share one open file, as after `2>&1`, and so does whoever writes next.
+#[test]
+fn a_file_that_both_streams_share_loses_nothing() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let path = scratch.file("log", b"", 0o644);
+    let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+    let (stdout, stderr) = (file.try_clone().unwrap(), file.try_clone().unwrap());
+    let script = "echo out; sleep 0.1; echo err >&2; sleep 0.1; echo more";
+    let status =
+        start(&["run", "--", "sh", "-c", script]).stdout(stdout).stderr(stderr).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    file.write_all(b"after\n").unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "out\nerr\nmore\nafter\n");
+}
+
 #[test]
 fn a_profile_file_is_read_and_options_override_it() {
     let _watch = Watch::begin();
