@@ -30,8 +30,9 @@ use Maker::{Anybody, Root};
 /// A scenario with its arguments, who can make its host, and what is met there.
 type Row = (&'static [&'static str], Maker, &'static str);
 
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 24] = [
     (&["no-user-namespaces"], Anybody, "step CloneLauncher errno 28 cause user-namespaces-limited"),
+    (&["no-more-processes"], Anybody, "step CloneLauncher errno 11 cause process-limit"),
     (&["chroot"], Anybody, "step CloneLauncher errno 1 cause chroot"),
     (&["chroot-at-a-mount"], Anybody, "step CloneLauncher errno 1 cause namespaces-refused"),
     (

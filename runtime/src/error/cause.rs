@@ -52,7 +52,7 @@ struct Row {
 }
 
 /// The first row that holds is the answer, so that the more certain come first.
-static ROWS: [Row; 16] = [
+static ROWS: [Row; 17] = [
     Row {
         cause: Cause {
             name: "user-namespaces-limited",
@@ -60,6 +60,18 @@ static ROWS: [Row; 16] = [
             fix: "sysctl user.max_user_namespaces=15000 (errno ENOSPC is not about a disk)",
         },
         holds: |s| s.no_namespace() && s.errno == libc::ENOSPC,
+    },
+    Row {
+        cause: Cause {
+            name: "process-limit",
+            text: "the service may not have one more process: its limit (ulimit -u), its cgroup's \
+                   pids.max or the machine's is reached",
+            fix: "raise that limit, or end sandboxes and runs that are no longer needed",
+        },
+        holds: |s| {
+            let made = [Step::StartMaker, Step::ForkGuest];
+            (s.no_namespace() || made.contains(&s.step)) && s.errno == libc::EAGAIN
+        },
     },
     Row {
         cause: Cause {

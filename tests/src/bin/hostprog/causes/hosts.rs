@@ -69,6 +69,13 @@ pub(super) fn no_user_namespaces() -> Made {
     leave_capabilities()
 }
 
+/// A user that may not have one more process.
+pub(super) fn no_more_processes() -> Made {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    become_ordinary()?;
+    setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) }).map_err(text)
+}
+
 fn enter_chroot(root: &Path) -> Made {
     rustix::process::chroot(root).map_err(text)?;
     rustix::process::chdir("/").map_err(text)?;
@@ -255,17 +262,26 @@ pub(super) fn ids_all_leased() -> Result<Vec<File>, String> {
     (FIRST..FIRST + COUNT).map(lock).collect()
 }
 
-/// Keys until there is no more room for one.
+/// Keys until there is no more room for one, for half a second on end: the kernel collects those of
+/// earlier sandboxes late.
 pub(super) fn keys_used_up() -> Made {
     const MANY: usize = 100_000;
+    const REFUSALS: u32 = 20;
+    let mut refused = 0;
     become_ordinary()?;
     // A first session keyring is exempt from the quota; this one is ours, the launcher's is next.
     sys::join_session_keyring().map_err(words("join a session keyring"))?;
     for index in 0..MANY {
         let name = std::ffi::CString::new(format!("postern-{index}")).map_err(text)?;
         match sys::add_key(&name) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EDQUOT) => return Ok(()),
+            Ok(()) => refused = 0,
+            Err(error) if error.raw_os_error() == Some(libc::EDQUOT) => {
+                refused += 1;
+                if refused == REFUSALS {
+                    return Ok(());
+                }
+                std::thread::sleep(std::time::Duration::from_millis(25));
+            }
             Err(error) => return Err(format!("add_key: {error}")),
         }
     }

@@ -14,8 +14,9 @@ use crate::Scenario;
 use crate::world::{self, Outcome, ensure, text};
 
 /// Every scenario about causes.
-pub(crate) const ALL: [Scenario; 21] = [
+pub(crate) const ALL: [Scenario; 22] = [
     ("no-user-namespaces", |_| hosts::no_user_namespaces().and_then(|()| launch())),
+    ("no-more-processes", |_| hosts::no_more_processes().and_then(|()| launch())),
     ("chroot", |_| hosts::chroot().and_then(|()| launch())),
     ("chroot-at-a-mount", |_| hosts::chroot_at_a_mount().and_then(|()| launch())),
     ("clone-switched-off", |_| hosts::clone_switched_off().and_then(|()| launch())),
