@@ -234,10 +234,14 @@ fn reap_until(guest: i32) -> sys::Result<Option<Ended>> {
 /// started. The kernel would do the same after PID 1, but later: it takes the mounts apart first.
 fn end_stragglers() {
     loop {
-        // ESRCH: there was nobody.
-        sys::kill(-1, SIGKILL).ok();
-        match process::wait_any() {
-            Ok(_) => {}
+        match process::reap() {
+            Ok(Some(_)) => {}
+            // All orphans are PID 1's children: some are left, and theirs with them.
+            Ok(None) => {
+                sys::kill(-1, SIGKILL).ok();
+                process::wait_any().ok();
+            }
+            // Nobody is.
             Err(_) => return,
         }
     }

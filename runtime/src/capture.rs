@@ -8,10 +8,10 @@ use rustix::io::{Errno, read};
 
 use crate::sys::write_without_sigpipe;
 
-/// As much as a pipe holds by default.
-const CHUNK: usize = 64 * 1024;
+/// Two pages: most runs write less, and none should pay for clearing more.
+const CHUNK: usize = 8 * 1024;
 /// Reads in a row before the other streams get their turn.
-const READS_MAX: usize = 16;
+const READS_MAX: usize = 128;
 
 /// One captured stream.
 #[derive(Debug)]
