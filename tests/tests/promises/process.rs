@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 
 use postern::profile::Limits;
-use postern::{Command, Ending, SandboxProfile, Signal};
+use postern::{Command, Ending, Sandbox, SandboxProfile, Signal};
 use postern_seccomp::Level;
 use postern_tests::{
     PROBE_PATH, Row, Scratch, Watch, ask, check, command, descriptors, guest_of, hold, run,
@@ -312,4 +312,20 @@ fn every_run_may_use_every_processor_of_the_host() {
         let found = sandbox.run(command).unwrap();
         assert_eq!(found.stdout_text().trim_end(), own, "run {run}");
     }
+}
+
+#[test]
+fn a_sandbox_for_one_run_can_do_more() {
+    let _watch = Watch::begin();
+    let sandbox = Sandbox::builder(SandboxProfile::default()).single_use(true).build().unwrap();
+    for code in [3, 4, 5] {
+        let result = sandbox.run(["sh", "-c", &format!("exit {code}")]).unwrap();
+        assert_eq!(result.ending, Ending::Exited(code));
+    }
+}
+
+#[test]
+fn this_host_says_that_it_is_available() {
+    let _watch = Watch::begin();
+    postern::available().unwrap();
 }
