@@ -35,6 +35,7 @@ pub struct Enforcement {
 
 impl Enforcement {
     pub(crate) fn new(plan: &Plan, launcher: &Launcher, seccomp_digest: u64) -> Enforcement {
+        let passed_over = launcher.passed_over.iter().map(|source| source.passed_over());
         Enforcement {
             tier: plan.identity.tier,
             namespaces: plan.namespaces,
@@ -45,7 +46,7 @@ impl Enforcement {
             seccomp: plan.seccomp,
             seccomp_digest,
             launcher: launcher.image,
-            fallbacks: fact_names(launcher.facts),
+            fallbacks: passed_over.chain(fact_names(launcher.facts)).collect(),
             warnings: plan.warnings.clone(),
         }
     }

@@ -30,7 +30,7 @@ use Maker::{Anybody, Root};
 /// A scenario with its arguments, who can make its host, and what is met there.
 type Row = (&'static [&'static str], Maker, &'static str);
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 26] = [
     (&["no-user-namespaces"], Anybody, "step CloneLauncher errno 28 cause user-namespaces-limited"),
     (&["no-more-processes"], Anybody, "step CloneLauncher errno 11 cause process-limit"),
     (&["chroot"], Anybody, "step CloneLauncher errno 1 cause chroot"),
@@ -50,7 +50,13 @@ const ROWS: [Row; 24] = [
         r#"works Exited(0) memfd ["id maps written through the outer /proc, no fresh one here"]"#,
     ),
     (&["proc-read-only"], Anybody, "step DenySetgroups errno 30 cause proc-read-only"),
-    (&["memfd-noexec"], Root, "works Exited(0) private-file []"),
+    (&["installed", "755"], Root, "works Exited(0) installed []"),
+    (
+        &["installed", "777"],
+        Root,
+        r#"works Exited(0) memfd ["the installed launcher could not be used"]"#,
+    ),
+    (&["memfd-noexec"], Root, r#"works Exited(0) private-file ["a memfd could not be executed"]"#),
     (
         &["memfd-noexec-everywhere"],
         Root,

@@ -7,8 +7,7 @@ use postern_init::step::Step;
 use postern_launcher::wire::{self, flags, op, run_flags, scope};
 
 use crate::plan::{
-    Access, Export, MountOp, NamespaceSet, Need, Plan, Resource, Rlimit, Source, SourceKind,
-    SysctlScope,
+    Access, Export, MountOp, NamespaceSet, Need, Plan, Resource, Rlimit, Source, SysctlScope,
 };
 
 const RDONLY: u64 = 1;
@@ -288,8 +287,6 @@ fn fresh(
 fn bind(w: &mut Writer, attributes: u64, source: &Source, target: &CStr) {
     w.word(op::BIND).word(attributes).word(source.dev).word(source.ino);
     w.text(source.path.as_os_str().as_bytes()).split(target);
-    // The launcher finds the kind by itself; the plan made the mount point after it.
-    debug_assert!(matches!(source.kind, SourceKind::Dir | SourceKind::File));
 }
 
 /// What one run asks for.

@@ -28,6 +28,15 @@ impl ImageSource {
     /// In the order in which they are tried.
     pub(super) const ALL: [ImageSource; 3] = [Self::Installed, Self::Memfd, Self::PrivateFile];
 
+    /// What a report says when it was there to try and another was used.
+    pub(crate) const fn passed_over(self) -> &'static str {
+        match self {
+            Self::Installed => "the installed launcher could not be used",
+            Self::Memfd => "a memfd could not be executed",
+            Self::PrivateFile => "a private file could not be executed",
+        }
+    }
+
     /// One word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {

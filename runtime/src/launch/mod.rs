@@ -46,6 +46,7 @@ pub(crate) struct Launcher {
     owner: Pid,
     pub(crate) ids: KernelIds,
     pub(crate) image: ImageSource,
+    pub(crate) passed_over: Vec<ImageSource>,
     pub(crate) facts: u32,
     pub(crate) exports: Vec<OwnedFd>,
     /// Nobody waits for its end.
@@ -103,6 +104,7 @@ impl Launcher {
             owner: rustix::process::getpid(),
             ids,
             image: spawned.image,
+            passed_over: spawned.passed_over,
             facts: 0,
             exports: Vec::new(),
             left: AtomicBool::new(false),

@@ -38,6 +38,8 @@ pub(super) struct Spawned {
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
     pub(super) image: ImageSource,
+    /// Sources that were tried before it and could not be used.
+    pub(super) passed_over: Vec<ImageSource>,
 }
 
 /// Starts the launcher from the first image that can be exec'ed.
@@ -53,7 +55,10 @@ pub(super) fn spawn(namespaces: u64, user: &UserNamespace) -> Result<Spawned, La
             }
         };
         match spawn_from(&image, namespaces, user)? {
-            Ok((pidfd, control)) => return Ok(Spawned { pidfd, control, image: source }),
+            Ok((pidfd, control)) => {
+                let passed_over = attempts.into_iter().map(|attempt| attempt.0).collect();
+                return Ok(Spawned { pidfd, control, image: source, passed_over });
+            }
             Err(errno) => attempts.push((source, io::Error::from_raw_os_error(errno.0))),
         }
     }

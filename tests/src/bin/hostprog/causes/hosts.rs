@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command as Program;
 
 use libc::{CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER};
 use rustix::fs::{FlockOperation, flock};
@@ -74,6 +75,20 @@ pub(super) fn no_more_processes() -> Made {
     use rustix::process::{Resource, Rlimit, setrlimit};
     become_ordinary()?;
     setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) }).map_err(text)
+}
+
+/// A launch with the launcher as a file of this mode, which `POSTERN_LAUNCHER` names.
+#[expect(clippy::disallowed_methods, reason = "a second host")]
+pub(super) fn installed(mode: &str) -> Outcome {
+    let path = std::env::temp_dir().join("launcher");
+    fs::write(&path, postern_launcher::IMAGE).map_err(text)?;
+    let mode = u32::from_str_radix(mode, 8).map_err(text)?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    fs::set_permissions(&path, mode).map_err(text)?;
+    let mut again = Program::new(std::env::current_exe().map_err(text)?);
+    let told = again.arg("launch").env(postern::LAUNCHER_VARIABLE, &path).output();
+    fs::remove_file(&path).map_err(text)?;
+    Ok(String::from_utf8_lossy(&told.map_err(text)?.stdout).trim_end().to_owned())
 }
 
 fn enter_chroot(root: &Path) -> Made {

@@ -14,9 +14,11 @@ use crate::Scenario;
 use crate::world::{self, Outcome, ensure, text};
 
 /// Every scenario about causes.
-pub(crate) const ALL: [Scenario; 22] = [
+pub(crate) const ALL: [Scenario; 24] = [
     ("no-user-namespaces", |_| hosts::no_user_namespaces().and_then(|()| launch())),
     ("no-more-processes", |_| hosts::no_more_processes().and_then(|()| launch())),
+    ("launch", |_| launch()),
+    ("installed", |modes| hosts::installed(modes.first().map_or("", String::as_str))),
     ("chroot", |_| hosts::chroot().and_then(|()| launch())),
     ("chroot-at-a-mount", |_| hosts::chroot_at_a_mount().and_then(|()| launch())),
     ("clone-switched-off", |_| hosts::clone_switched_off().and_then(|()| launch())),
