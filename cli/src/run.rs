@@ -20,7 +20,7 @@ pub(crate) fn run(options: Options) -> Result<u8, Failure> {
     let profile = profile(&options)?;
     let command = command(&options)?;
     let program = options.argv.first().cloned().unwrap_or_default();
-    let sandbox = Sandbox::builder(profile).single_use(true).build()?;
+    let sandbox = Sandbox::builder(profile).run_directories(false).single_use(true).build()?;
     warn(sandbox.plan());
     let mut process = sandbox.start(command)?;
     if let Some(stdin) = process.take_stdin() {

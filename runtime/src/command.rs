@@ -3,9 +3,11 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::CommandError;
+use crate::script::{Language, Script, World};
 
 /// The guest's standard input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,28 +22,39 @@ pub enum Stdin {
     Piped,
 }
 
+/// A [`Stdin`] whose bytes are shared with the run that is fed them.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Input {
+    #[default]
+    Null,
+    Bytes(Arc<Vec<u8>>),
+    Piped,
+}
+
 /// A program with its arguments, and how it is run.
 ///
 /// ```
 /// use std::time::Duration;
 /// use postern::Command;
 ///
-/// let command = Command::new("python3")
-///     .args(["-c", "print(6 * 7)"])
-///     .env("PYTHONHASHSEED", "0")
-///     .timeout(Duration::from_secs(10));
-/// # drop(command);
+/// let command = Command::new("sort").arg("-n").timeout(Duration::from_secs(10));
+/// let code = "import sys; print(sys.argv[1:])";
+/// let python = Command::python(code).args(["a", "b"]).env("PYTHONHASHSEED", "0");
+/// # drop((command, python));
 /// ```
 #[derive(Debug, Clone, Default)]
 #[must_use = "a command does nothing until a sandbox runs it"]
 pub struct Command {
+    /// Before the arguments; `None`: the first argument is the program.
+    pub(crate) script: Option<Script>,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) cwd: Option<PathBuf>,
-    pub(crate) stdin: Stdin,
+    pub(crate) input: Input,
     pub(crate) timeout: Option<Duration>,
     pub(crate) output_bytes_max: Option<u64>,
-    pub(crate) private_files: Vec<(OsString, Vec<u8>)>,
+    pub(crate) merge_output: bool,
+    pub(crate) private_files: Vec<(OsString, Arc<Vec<u8>>)>,
 }
 
 /// Bytes that are kept of each output stream unless [`Command::output_bytes_max`] says otherwise.
@@ -51,6 +64,46 @@ impl Command {
     /// A program: a path with a slash, or a name for the guest's `PATH`.
     pub fn new(program: impl Into<OsString>) -> Command {
         Command { arguments: vec![program.into()], ..Command::default() }
+    }
+
+    /// Python source code of any size, run by the profile's interpreter as `__main__`.
+    ///
+    /// The guest finds it as `/run/postern/main.py`, a file that this run alone can see, and runs
+    /// it as it would any script: tracebacks show its lines, `sys.argv` holds the arguments after
+    /// the script's name, `sys.path` begins with the script's directory, stdin is free. The user's
+    /// site directory, which would be in the workspace, is not used (`-s`). A limit of
+    /// the address space takes effect once the interpreter is up. Output is buffered by the
+    /// interpreter as it is for any pipe; `.env("PYTHONUNBUFFERED", "1")` has it written at once.
+    pub fn python(code: impl Into<Vec<u8>>) -> Command {
+        Command::script(Language::Python, code.into())
+    }
+
+    /// A script of any size for `bash`; see [`Command::shell`].
+    pub fn bash(script: impl Into<Vec<u8>>) -> Command {
+        Command::shell("bash", script)
+    }
+
+    /// A script of any size for `shell`, a path with a slash or a name for the guest's `PATH`.
+    ///
+    /// The guest finds it as `/run/postern/main.sh`, a file that this run alone can see, which is
+    /// `$0`; arguments are `$1` and so on, stdin is free.
+    pub fn shell(shell: impl Into<OsString>, script: impl Into<Vec<u8>>) -> Command {
+        Command::script(Language::Shell(shell.into()), script.into())
+    }
+
+    fn script(language: Language, source: Vec<u8>) -> Command {
+        let script = Script { language, source: Arc::new(source), name: None };
+        Command { script: Some(script), ..Command::default() }
+    }
+
+    /// The name of the file in which the guest finds the source of [`Command::python`] or
+    /// [`Command::shell`], which is what tracebacks and `$0` show; default `main.py` or `main.sh`.
+    /// No effect on other commands.
+    pub fn script_name(mut self, name: impl Into<OsString>) -> Command {
+        if let Some(script) = &mut self.script {
+            script.name = Some(name.into());
+        }
+        self
     }
 
     /// One more argument.
@@ -79,7 +132,11 @@ impl Command {
 
     /// Standard input; default [`Stdin::Null`].
     pub fn stdin(mut self, stdin: Stdin) -> Command {
-        self.stdin = stdin;
+        self.input = match stdin {
+            Stdin::Null => Input::Null,
+            Stdin::Bytes(bytes) => Input::Bytes(Arc::new(bytes)),
+            Stdin::Piped => Input::Piped,
+        };
         self
     }
 
@@ -96,16 +153,33 @@ impl Command {
         self
     }
 
-    /// A read-only file at `/run/postern/NAME` that this run alone can see. Needs
-    /// [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
+    /// Gives the guest one pipe for both outputs, so that their true order is kept: all of it is
+    /// stdout's, and stderr stays empty. Default off.
+    pub fn merge_output(mut self, merge: bool) -> Command {
+        self.merge_output = merge;
+        self
+    }
+
+    /// A read-only file at `/run/postern/NAME` that this run alone can see. Not in a sandbox built
+    /// without [run directories](crate::SandboxBuilder::run_directories).
     pub fn private_file(mut self, name: impl Into<OsString>, bytes: impl Into<Vec<u8>>) -> Command {
-        self.private_files.push((name.into(), bytes.into()));
+        self.private_files.push((name.into(), Arc::new(bytes.into())));
         self
     }
 
     /// The checked C form.
-    pub(crate) fn check(&self, base: &[CString]) -> Result<Checked, CommandError> {
-        match self.arguments.first() {
+    pub(crate) fn check(&self, world: &World<'_>) -> Result<Checked, CommandError> {
+        let mut limit_inside = false;
+        let mut arguments = Vec::new();
+        let mut files = self.private_files.clone();
+        if let Some(script) = &self.script {
+            let interpreter = script.interpreter(world)?;
+            limit_inside = interpreter.limit_inside;
+            arguments = interpreter.arguments;
+            files.push((script.file_name(), Arc::clone(&script.source)));
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        match arguments.first() {
             None => return Err(CommandError::NoProgram),
             Some(program) if program.is_empty() => return Err(CommandError::EmptyProgram),
             Some(_) => {}
@@ -113,13 +187,15 @@ impl Command {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(CommandError::ZeroTimeout);
         }
-        let arguments = self.arguments.iter().map(|argument| {
-            c_string(argument).ok_or_else(|| CommandError::NulInArgument(argument.clone()))
-        });
+        let arguments = arguments
+            .into_iter()
+            .map(|argument| c_string(&argument).ok_or(CommandError::NulInArgument(argument)));
         Ok(Checked {
             arguments: arguments.collect::<Result<_, _>>()?,
-            environment: environment(base, &self.environment)?,
+            environment: environment(world.environment, &self.environment)?,
             cwd: self.cwd.as_deref().map(working_directory).transpose()?,
+            files,
+            limit_inside,
         })
     }
 }
@@ -130,6 +206,10 @@ pub(crate) struct Checked {
     pub(crate) arguments: Vec<CString>,
     pub(crate) environment: Vec<CString>,
     pub(crate) cwd: Option<CString>,
+    /// What this run alone can see in `/run/postern`.
+    pub(crate) files: Vec<(OsString, Arc<Vec<u8>>)>,
+    /// The program limits its own address space.
+    pub(crate) limit_inside: bool,
 }
 
 fn c_string(text: &OsStr) -> Option<CString> {
@@ -224,14 +304,14 @@ mod tests {
             ("zero", Command::new("a").timeout(Duration::ZERO), CommandError::ZeroTimeout),
         ];
         for (name, command, refused) in rows {
-            assert_eq!(command.check(&[]).unwrap_err(), refused, "{name}");
+            assert_eq!(command.check(&World::for_tests(&[])).unwrap_err(), refused, "{name}");
         }
     }
 
     #[test]
     fn the_command_overrides_the_profile() {
         let base = [c"PATH=/bin".to_owned(), c"A=1".to_owned(), c"AA=2".to_owned()];
-        let checked = Command::new("a").env("A", "3").check(&base).unwrap();
+        let checked = Command::new("a").env("A", "3").check(&World::for_tests(&base)).unwrap();
         let expected = [c"PATH=/bin".to_owned(), c"AA=2".to_owned(), c"A=3".to_owned()];
         assert_eq!(checked.environment, expected);
     }

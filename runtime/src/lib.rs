@@ -8,7 +8,6 @@
 //! A [`SandboxProfile`] says what is wanted; [`plan::resolve`] turns it into a [`plan::Plan`] that
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
-mod capture;
 mod command;
 mod enforcement;
 pub mod error;
@@ -20,7 +19,7 @@ pub mod profile;
 mod result;
 mod run_directory;
 mod sandbox;
-mod streams;
+mod script;
 mod sys;
 mod verify;
 mod workspace;
@@ -29,7 +28,11 @@ pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
 pub use enforcement::Enforcement;
 pub use error::Error;
 pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};
-pub use process::Process;
+#[cfg(feature = "tokio")]
+pub use process::tokio::AsyncProcess;
+pub use process::{
+    Chunk, LINE_BYTES_MAX, Line, Lines, Output, OutputStream, Process, ProcessHandle,
+};
 pub use profile::SandboxProfile;
 pub use result::{Ending, ProcResult, Usage};
 /// The signals that [`Process::signal`] takes.

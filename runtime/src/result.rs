@@ -59,6 +59,10 @@ pub struct ProcResult {
     pub stderr: Vec<u8>,
     /// It was killed because its time was up.
     pub timed_out: bool,
+    /// The caller asked for its end, by [`Process::terminate`](crate::Process::terminate) or
+    /// [`Process::kill`](crate::Process::kill), before its result was taken. It may have ended by
+    /// itself all the same; `ending` says how it did.
+    pub terminated: bool,
     /// It wrote more than the cap; what is missing was dropped.
     pub truncated: bool,
     /// What it used.
@@ -83,6 +87,21 @@ impl ProcResult {
         }
     }
 
+    /// The signal that ended the program or the run; `None` when it ended otherwise.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        match self.ending {
+            Ending::Signaled(signal) | Ending::Killed(signal) => Some(signal),
+            Ending::Exited(_) | Ending::ExecFailed(_) | Ending::LauncherLost => None,
+        }
+    }
+
+    /// How long the run took, from the request until everything in it was gone.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.usage.wall
+    }
+
     /// The program left with code 0, in time.
     #[must_use]
     pub fn ok(&self) -> bool {
@@ -100,11 +119,57 @@ impl ProcResult {
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
     }
+
+    /// stderr as text for people, with what befell the run on lines of its own at the end:
+    /// `[postern] output truncated`, `[postern] timed out`. The guest can write such lines too: a
+    /// program goes by the fields.
+    #[must_use]
+    pub fn stderr_report(&self) -> String {
+        let mut text = self.stderr_text().into_owned();
+        if self.truncated {
+            let newline = if text.is_empty() { "" } else { "\n" };
+            text = format!("{text}{newline}[postern] output truncated");
+        }
+        match self.timed_out {
+            true => format!("{text}\n[postern] timed out"),
+            false => text,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn result(ending: Ending, timed_out: bool, truncated: bool, stderr: &str) -> ProcResult {
+        ProcResult {
+            ending,
+            stdout: Vec::new(),
+            stderr: stderr.into(),
+            timed_out,
+            terminated: false,
+            truncated,
+            usage: Usage::default(),
+            enforcement: Arc::new(Enforcement::for_tests()),
+        }
+    }
+
+    #[test]
+    fn the_report_adds_lines_to_stderr() {
+        let rows = [
+            (false, false, "", ""),
+            (false, false, "oops\n", "oops\n"),
+            (true, false, "", "\n[postern] timed out"),
+            (true, false, "oops", "oops\n[postern] timed out"),
+            (false, true, "", "[postern] output truncated"),
+            (false, true, "oops", "oops\n[postern] output truncated"),
+            (true, true, "", "[postern] output truncated\n[postern] timed out"),
+        ];
+        for (timed_out, truncated, stderr, report) in rows {
+            let result = result(Ending::Killed(9), timed_out, truncated, stderr);
+            assert_eq!(result.stderr_report(), report);
+        }
+    }
 
     #[test]
     fn every_ending_has_its_number() {
@@ -121,16 +186,7 @@ mod tests {
             (Ending::LauncherLost, false, 125),
         ];
         for (ending, timed_out, code) in rows {
-            let result = ProcResult {
-                ending,
-                stdout: Vec::new(),
-                stderr: Vec::new(),
-                timed_out,
-                truncated: false,
-                usage: Usage::default(),
-                enforcement: Arc::new(Enforcement::for_tests()),
-            };
-            assert_eq!(result.returncode(), code, "{ending:?}");
+            assert_eq!(result(ending, timed_out, false, "").returncode(), code, "{ending:?}");
         }
     }
 }

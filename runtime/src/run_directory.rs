@@ -4,76 +4,129 @@ use std::ffi::{CStr, CString, OsString};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
 use crate::error::{CommandError, Error, LaunchError};
+use crate::plan::EXCHANGE;
+
+/// A file and what it holds.
+pub(crate) type PrivateFile = (OsString, Arc<Vec<u8>>);
+
+/// The tmpfs in which each run finds a directory of its own.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    root: Arc<OwnedFd>,
+    /// The entry that every run keeps.
+    kept: Option<CString>,
+    runs: AtomicU64,
+}
+
+/// What runs without files share.
+const EMPTY: &CStr = c"empty";
+
+/// Mode of a directory that the guest, another user, may look into.
+const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
+/// Mode of a file in it.
+const FILE: Mode = Mode::from_raw_mode(0o444);
+
+impl Exchange {
+    pub(crate) fn new(root: OwnedFd, kept: Option<&CStr>) -> Result<Exchange, Error> {
+        let exchange = Exchange {
+            root: Arc::new(root),
+            kept: kept.map(CStr::to_owned),
+            runs: AtomicU64::new(0),
+        };
+        exchange.make_directory(EMPTY).map_err(not_made)?;
+        Ok(exchange)
+    }
+
+    /// The name of the directory that a run with these files sees, and what removes it.
+    pub(crate) fn directory(
+        &self,
+        files: &[PrivateFile],
+    ) -> Result<(CString, Option<RunDirectory>), Error> {
+        if files.is_empty() {
+            return Ok((EMPTY.to_owned(), None));
+        }
+        let mut names: Vec<CString> = Vec::with_capacity(files.len());
+        for (name, _) in files {
+            let refused = || CommandError::PrivateFileName(name.clone());
+            let checked = checked(name).ok_or_else(refused)?;
+            if names.contains(&checked) || self.kept.as_ref() == Some(&checked) {
+                return Err(refused().into());
+            }
+            names.push(checked);
+        }
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let make = || -> io::Result<(CString, Option<RunDirectory>)> {
+            let name = CString::new(format!("run-{number}"))?;
+            let mut made = RunDirectory {
+                exchange: Arc::clone(&self.root),
+                name: name.clone(),
+                files: Vec::new(),
+                kept: self.kept.clone(),
+            };
+            let directory = self.make_directory(&name)?;
+            made.fill(&directory, names, files)?;
+            Ok((name, Some(made)))
+        };
+        make().map_err(not_made)
+    }
+
+    fn make_directory(&self, name: &CStr) -> io::Result<OwnedFd> {
+        mkdirat(&self.root, name, DIRECTORY)?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let directory = openat(&self.root, name, flags, Mode::empty())?;
+        // The host's umask is not the guest's business.
+        rustix::fs::fchmod(&directory, DIRECTORY)?;
+        if let Some(kept) = &self.kept {
+            mkdirat(&directory, kept, DIRECTORY)?;
+        }
+        Ok(directory)
+    }
+}
+
+fn not_made(source: io::Error) -> Error {
+    let object = PathBuf::from(EXCHANGE);
+    LaunchError::Prepare { what: "make the run's own directory", object, source }.into()
+}
 
 /// Removed, with its files, when dropped: the run has its own mount of it by then or is over.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
-    exchange: OwnedFd,
+    exchange: Arc<OwnedFd>,
     name: CString,
     files: Vec<CString>,
     kept: Option<CString>,
 }
 
 impl RunDirectory {
-    pub(crate) fn new(
-        exchange: &OwnedFd,
-        name: &str,
-        kept: Option<&CStr>,
-        files: &[(OsString, Vec<u8>)],
-    ) -> Result<RunDirectory, Error> {
-        let names = files.iter().map(|(name, _)| checked(name, kept));
-        let names = names.collect::<Result<Vec<_>, _>>()?;
-        let make = || -> io::Result<RunDirectory> {
-            let name = CString::new(name)?;
-            let exchange = exchange.try_clone()?;
-            mkdirat(&exchange, &name, Mode::from_raw_mode(0o755))?;
-            let kept = kept.map(CStr::to_owned);
-            let mut made = RunDirectory { exchange, name, files: Vec::new(), kept };
-            made.fill(&names, files)?;
-            Ok(made)
-        };
-        make().map_err(|source| {
-            let object = "/run/postern".into();
-            LaunchError::Prepare { what: "make the run's own directory", object, source }.into()
-        })
-    }
-
-    pub(crate) fn name(&self) -> &CStr {
-        &self.name
-    }
-
-    fn fill(&mut self, names: &[CString], files: &[(OsString, Vec<u8>)]) -> io::Result<()> {
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let directory = openat(&self.exchange, &self.name, flags, Mode::empty())?;
-        // The guest is another user, and the host's umask is not its business.
-        rustix::fs::fchmod(&directory, Mode::from_raw_mode(0o755))?;
-        if let Some(kept) = &self.kept {
-            mkdirat(&directory, kept, Mode::from_raw_mode(0o755))?;
-        }
+    fn fill(
+        &mut self,
+        directory: &OwnedFd,
+        names: Vec<CString>,
+        files: &[PrivateFile],
+    ) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        for (name, (_, bytes)) in names.iter().zip(files) {
-            self.files.push(name.clone());
-            let file = openat(&directory, name, flags, Mode::from_raw_mode(0o444))?;
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(0o444))?;
+        for (name, (_, bytes)) in names.into_iter().zip(files) {
+            let file = openat(directory, &name, flags, FILE)?;
+            self.files.push(name);
+            rustix::fs::fchmod(&file, FILE)?;
             std::fs::File::from(file).write_all(bytes)?;
         }
         Ok(())
     }
 }
 
-/// One path component that is not taken.
-fn checked(name: &OsString, kept: Option<&CStr>) -> Result<CString, CommandError> {
+/// One path component.
+fn checked(name: &OsString) -> Option<CString> {
     let bytes = name.as_bytes();
-    let taken = kept.is_some_and(|kept| kept.to_bytes() == bytes);
     let bad = bytes.is_empty() || bytes.contains(&b'/') || bytes == b"." || bytes == b"..";
-    match CString::new(bytes) {
-        Ok(name) if !bad && !taken && bytes.len() <= 255 => Ok(name),
-        Ok(_) | Err(_) => Err(CommandError::PrivateFileName(name.clone())),
-    }
+    if bad || bytes.len() > 255 { None } else { CString::new(bytes).ok() }
 }
 
 impl Drop for RunDirectory {

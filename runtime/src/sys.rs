@@ -1,5 +1,6 @@
-//! The signal mask of the calling thread, which rustix does not set; decides nothing.
-#![expect(unsafe_code, reason = "signal masks")]
+//! The signal mask of the calling thread, which rustix does not set, and the registration of a
+//! descriptor with a runtime; decides nothing.
+#![expect(unsafe_code, reason = "signal masks; a descriptor that must stay open")]
 
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -69,4 +70,16 @@ pub(crate) fn write_without_sigpipe(
         unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };
     }
     result
+}
+
+/// Has the current tokio runtime watch a descriptor.
+#[cfg(feature = "tokio")]
+pub(crate) fn watch(
+    fd: std::sync::Arc<std::os::fd::OwnedFd>,
+    interest: tokio::io::Interest,
+) -> std::io::Result<tokio::io::unix::AsyncFd<std::sync::Arc<std::os::fd::OwnedFd>>> {
+    // SAFETY: an owned descriptor is open, and keeps its number, for as long as the value has its
+    // part of it.
+    let watch = unsafe { tokio::io::unix::AsyncFd::register_with_interest(fd, interest) };
+    watch.map_err(std::io::Error::from)
 }

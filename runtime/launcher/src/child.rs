@@ -80,7 +80,7 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
     confine::drop_capabilities()?;
     confine::seal_process()?;
     confine::limit(setup.rlimits)?;
-    let limits = guest_limits(setup.guest_rlimits)?;
+    let limits = guest_limits(setup.guest_rlimits, flags)?;
     let (arguments, environment) = arrays(request, table, arguments, environment)?;
     let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
     confine::filter(setup)?;
@@ -152,13 +152,17 @@ fn base_cwd(cwd: &CStr, buffer: &mut [u8]) -> Result<(), Errno> {
     sys::current_directory(buffer).map(drop)
 }
 
-fn guest_limits(list: List<'_>) -> Result<[Option<Limit>; GUEST_LIMITS], Failure> {
+/// The limits of the guest's process, but for one that it sets itself.
+fn guest_limits(list: List<'_>, flags: u64) -> Result<[Option<Limit>; GUEST_LIMITS], Failure> {
+    const RLIMIT_AS: u32 = 9;
+    let is_inside = |resource| flags & run_flags::LIMIT_INSIDE != 0 && resource == RLIMIT_AS;
     let mut limits = [None; GUEST_LIMITS];
     let mut reader = list.entries;
     let slots = limits.iter_mut().take(usize::try_from(list.count).unwrap_or(usize::MAX));
     for slot in slots {
         let mut entry = || Ok((reader.small()?, reader.word()?));
-        *slot = Some(entry().map_err(Failure::at(Step::DecodeSetup))?);
+        let limit = entry().map_err(Failure::at(Step::DecodeSetup))?;
+        *slot = (!is_inside(limit.0)).then_some(limit);
     }
     match reader.rest().is_empty() {
         true => Ok(limits),

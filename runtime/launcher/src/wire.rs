@@ -44,6 +44,8 @@ pub mod run_flags {
     pub const ATTEST: u64 = 1;
     /// The request is in a memfd, which is the last descriptor of the message.
     pub const IN_MEMFD: u64 = 2;
+    /// The guest limits its own address space once it is up.
+    pub const LIMIT_INSIDE: u64 = 4;
 }
 
 /// Where a sysctl is written.

@@ -13,15 +13,22 @@ pub enum CommandError {
     EmptyProgram,
     /// An argument holds a NUL byte, which no system call can take.
     NulInArgument(OsString),
+    /// Source code holds a NUL byte, which no interpreter takes.
+    NulInScript {
+        /// Its line, counted from 1.
+        line: usize,
+    },
     /// A name or value of the environment holds a NUL byte.
     NulInEnvironment(OsString),
     /// A name in the environment is empty or holds `=`.
     EnvironmentName(OsString),
     /// The working directory is relative, holds a NUL byte, or a `.` or `..`.
     WorkingDirectory(OsString),
-    /// A private file's name is not one path component, or is one that the sandbox keeps.
+    /// The name of a private file or script is not one path component, or is taken: by another
+    /// private file, the script, or the stubs.
     PrivateFileName(OsString),
-    /// Private files need [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
+    /// Private files and scripts need
+    /// [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
     NoRunDirectories,
     /// A time limit of zero would end the run before it begins.
     ZeroTimeout,
@@ -33,6 +40,9 @@ impl fmt::Display for CommandError {
             Self::NoProgram => f.write_str("argv: empty; the first word is the program"),
             Self::EmptyProgram => f.write_str("argv: the program's name is empty"),
             Self::NulInArgument(text) => write!(f, "argv: {text:?} holds a NUL byte"),
+            Self::NulInScript { line } => {
+                write!(f, "code: line {line} holds a NUL byte; source code is text without one")
+            }
             Self::NulInEnvironment(text) => write!(f, "env: {text:?} holds a NUL byte"),
             Self::EnvironmentName(name) => {
                 write!(f, "env: {name:?} is no name; one is not empty and holds no '='")
@@ -43,9 +53,9 @@ impl fmt::Display for CommandError {
             Self::PrivateFileName(name) => {
                 write!(f, "private file: {name:?} is not one free name in /run/postern")
             }
-            Self::NoRunDirectories => {
-                f.write_str("private file: the sandbox was built without run directories")
-            }
+            Self::NoRunDirectories => f.write_str(
+                "code, script or private file: the sandbox was built without run directories",
+            ),
             Self::ZeroTimeout => f.write_str("timeout: zero"),
         }
     }

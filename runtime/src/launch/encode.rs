@@ -297,14 +297,18 @@ pub(crate) struct Run<'a> {
     pub(crate) cwd: Option<&'a CStr>,
     pub(crate) run_directory: Option<&'a CStr>,
     pub(crate) attest: bool,
+    /// The program limits its own address space.
+    pub(crate) limit_inside: bool,
 }
 
 /// The run request; its tables hold offsets, which the launcher's child turns into addresses.
 pub(super) fn run(run: &Run<'_>) -> Vec<u8> {
     let program = run.arguments.first().map_or(c"", CString::as_c_str);
     let mut w = Writer::default();
+    let attest = if run.attest { run_flags::ATTEST } else { 0 };
+    let limit_inside = if run.limit_inside { run_flags::LIMIT_INSIDE } else { 0 };
     w.word(wire::RUN)
-        .word(if run.attest { run_flags::ATTEST } else { 0 })
+        .word(attest | limit_inside)
         .word(run.arguments.len() as u64 + 1)
         .word(run.environment.len() as u64 + 1)
         .string(run.run_directory.unwrap_or(c""))
@@ -376,9 +380,10 @@ mod tests {
             cwd,
             run_directory,
             attest: true,
+            limit_inside: true,
         });
         let request = Request::read(&bytes).unwrap();
-        assert_eq!(request.flags, run_flags::ATTEST);
+        assert_eq!(request.flags, run_flags::ATTEST | run_flags::LIMIT_INSIDE);
         assert_eq!((request.program, request.search), (c"/bin/echo", c"/b"));
         assert_eq!((Some(request.cwd), Some(request.run_directory)), (cwd, run_directory));
         let table = bytes[request.table..].chunks_exact(8);

@@ -62,6 +62,25 @@ pub(crate) struct KernelIds {
     pub(crate) gid: u32,
 }
 
+/// A run as it is sent.
+#[derive(Debug)]
+pub(crate) struct Request {
+    message: Vec<u8>,
+    /// Holds what is too long for a message.
+    memfd: Option<OwnedFd>,
+}
+
+impl Request {
+    pub(crate) fn new(run: &Run<'_>) -> Result<Request, LaunchError> {
+        let message = encode::run(run);
+        if message.len() <= REQUEST_INLINE_MAX {
+            return Ok(Request { message, memfd: None });
+        }
+        let memfd = Some(sealed("postern-run", &message)?);
+        Ok(Request { message: encode::run_in_memfd(message.len()), memfd })
+    }
+}
+
 /// What a launch needs besides the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
@@ -152,43 +171,28 @@ impl Launcher {
         rustix::process::getpid() == self.owner
     }
 
-    /// Sends a run. `stdio` and the run's end of its status line go with it.
-    pub(crate) fn request(
+    /// Sends a run, and with it its end of the status line and its streams; false when the socket
+    /// is full, and the launcher at work on what it holds.
+    pub(crate) fn try_send(
         &self,
-        run: &Run<'_>,
+        request: &Request,
         status: BorrowedFd<'_>,
         stdio: [BorrowedFd<'_>; 3],
-        deadline: Instant,
-    ) -> Result<(), LaunchError> {
-        let bytes = encode::run(run);
+    ) -> Result<bool, LaunchError> {
         let [stdin, stdout, stderr] = stdio;
-        if bytes.len() <= REQUEST_INLINE_MAX {
-            return self.send_request(&bytes, &[status, stdin, stdout, stderr], deadline);
-        }
-        let memfd = sealed("postern-run", &bytes)?;
-        let message = encode::run_in_memfd(bytes.len());
-        self.send_request(&message, &[status, stdin, stdout, stderr, memfd.as_fd()], deadline)
-    }
-
-    /// The socket holds many requests; when it is full, the launcher is at work on them.
-    fn send_request(
-        &self,
-        bytes: &[u8],
-        fds: &[BorrowedFd<'_>],
-        deadline: Instant,
-    ) -> Result<(), LaunchError> {
-        const FULL_PAUSE: Duration = Duration::from_micros(200);
-        loop {
-            match socket::send(&self.control, bytes, fds) {
-                Ok(()) => return Ok(()),
-                Err(error) if is_full(&error) && Instant::now() < deadline => {
-                    std::thread::sleep(FULL_PAUSE);
-                }
-                Err(error) if is_gone(&error) => {
-                    return Err(LaunchError::LauncherLost { during: Phase::Run });
-                }
-                Err(source) => return Err(prepare("send a run to the launcher", source)),
+        let plain = [status, stdin, stdout, stderr];
+        let sent = match &request.memfd {
+            None => socket::send(&self.control, &request.message, &plain),
+            Some(memfd) => {
+                let fds = [status, stdin, stdout, stderr, memfd.as_fd()];
+                socket::send(&self.control, &request.message, &fds)
             }
+        };
+        match sent {
+            Ok(()) => Ok(true),
+            Err(error) if is_full(&error) => Ok(false),
+            Err(error) if is_gone(&error) => Err(LaunchError::LauncherLost { during: Phase::Run }),
+            Err(source) => Err(prepare("send a run to the launcher", source)),
         }
     }
 

@@ -26,6 +26,7 @@ mod workspace;
 
 pub(crate) use dev::DEVICES;
 pub(crate) use etc::ETC_ENTRIES;
+pub(crate) use mounts::EXCHANGE;
 pub use resolve::{Wants, resolve, resolve_with};
 pub(crate) use system::SYSTEM_DIRECTORIES;
 

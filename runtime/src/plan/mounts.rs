@@ -12,7 +12,7 @@ use crate::host::{FileFact, Host};
 use crate::profile::{Field, Root, SandboxProfile, Sharing};
 
 /// Where the sandbox keeps what it hands to the guest.
-pub(super) const EXCHANGE: &str = "/run/postern";
+pub(crate) const EXCHANGE: &str = "/run/postern";
 
 /// Where stubs are seen.
 pub(super) const STUBS: &str = "/run/postern/stubs";
@@ -109,7 +109,7 @@ fn exchange(tree: &mut Tree<'_>, profile: &SandboxProfile, wants: Wants) -> Resu
     }
     tree.dir(field, Path::new(EXCHANGE), 0o755)?;
     if has_exchange(profile, wants) {
-        tree.tmpfs(field, Path::new(EXCHANGE), writable(16 << 20, 4096), Export::Exchange)?;
+        tree.tmpfs(field, Path::new(EXCHANGE), writable(1 << 30, 1 << 16), Export::Exchange)?;
     }
     stubs(tree, profile, writable(1 << 16, 4096))
 }

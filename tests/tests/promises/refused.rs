@@ -64,7 +64,7 @@ fn bad_profiles_are_refused_by_rule_and_nothing_is_started() {
 fn bad_commands_are_refused_by_rule_and_nothing_is_started() {
     let _watch = Watch::begin();
     let sandbox = default_sandbox();
-    let rows: [(CommandError, Command); 10] = [
+    let rows: [(CommandError, Command); 13] = [
         (CommandError::NoProgram, Command::from(Vec::<String>::new())),
         (CommandError::EmptyProgram, Command::new("")),
         (CommandError::NulInArgument("a\0b".into()), Command::new("true").arg("a\0b")),
@@ -73,7 +73,13 @@ fn bad_commands_are_refused_by_rule_and_nothing_is_started() {
         (CommandError::WorkingDirectory("tmp".into()), Command::new("true").cwd("tmp")),
         (CommandError::WorkingDirectory("/tmp/..".into()), Command::new("true").cwd("/tmp/..")),
         (CommandError::ZeroTimeout, Command::new("true").timeout(Duration::ZERO)),
-        (CommandError::NoRunDirectories, Command::new("true").private_file("name", "")),
+        (CommandError::NulInScript { line: 2 }, Command::python("a = 1\nb = '\0'\n")),
+        (CommandError::NulInScript { line: 1 }, Command::bash("\0")),
+        (CommandError::EmptyProgram, Command::shell("", "true")),
+        (
+            CommandError::PrivateFileName("main.py".into()),
+            Command::python("").private_file("main.py", ""),
+        ),
         (CommandError::EnvironmentName("".into()), Command::new("true").env("", "")),
     ];
     let before = Residue::snapshot();
@@ -88,10 +94,24 @@ fn bad_commands_are_refused_by_rule_and_nothing_is_started() {
 }
 
 #[test]
+fn a_sandbox_without_run_directories_takes_no_files() {
+    let _watch = Watch::begin();
+    let sandbox = Sandbox::builder(SandboxProfile::default()).run_directories(false).build();
+    let sandbox = sandbox.unwrap();
+    let commands =
+        [Command::new("true").private_file("name", ""), Command::python(""), Command::bash("")];
+    for command in commands {
+        let refused = sandbox.start(command);
+        let expected = CommandError::NoRunDirectories;
+        assert!(matches!(refused, Err(Error::Command(ref found)) if *found == expected));
+    }
+    assert_eq!(sandbox.run(["true"]).unwrap().returncode(), 0);
+}
+
+#[test]
 fn bad_private_names_are_refused() {
     let _watch = Watch::begin();
-    let sandbox = Sandbox::builder(SandboxProfile::default()).run_directories(true).build();
-    let sandbox = sandbox.unwrap();
+    let sandbox = default_sandbox();
     let before = Residue::snapshot();
     for name in ["", ".", "..", "a/b", "/a", "a\0b", &"a".repeat(256)] {
         let refused = sandbox.start(Command::new("true").private_file(name, ""));

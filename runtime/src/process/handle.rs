@@ -1,0 +1,32 @@
+//! Ends or signals a run from elsewhere; knows nothing else of it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::process::{Signal, pidfd_send_signal};
+
+/// Ends or signals a run that another thread or task waits for. It keeps nothing alive, and once
+/// the run is over it does nothing: a pidfd never names another process.
+#[derive(Debug, Clone)]
+pub struct ProcessHandle {
+    pidfd: Option<Arc<OwnedFd>>,
+}
+
+impl ProcessHandle {
+    pub(crate) fn new(pidfd: Option<Arc<OwnedFd>>) -> ProcessHandle {
+        ProcessHandle { pidfd }
+    }
+
+    /// As [`Process::signal`](crate::Process::signal).
+    pub fn signal(&self, signal: Signal) {
+        if let Some(pidfd) = &self.pidfd {
+            // ESRCH: the run is over already.
+            pidfd_send_signal(pidfd, signal).ok();
+        }
+    }
+
+    /// Kills everything in the run at once.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+}

@@ -1,0 +1,43 @@
+//! Writing to a live run's stdin, as far as it goes without waiting; closes nothing.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::capture::End;
+use super::run::Run;
+use crate::launch::socket;
+
+impl Run {
+    /// The guest's input, while it can be written to.
+    pub(crate) fn input(&mut self) -> io::Result<&mut End> {
+        let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "stdin is no open pipe of ours");
+        self.streams.stdin.as_mut().ok_or_else(closed)
+    }
+
+    /// Writes what fits into the guest's input and takes it off `bytes`; true once nothing is left.
+    pub(crate) fn is_written(&mut self, bytes: &mut &[u8]) -> io::Result<bool> {
+        while !bytes.is_empty() {
+            match self.input()?.write(bytes)? {
+                Some(len) => *bytes = bytes.get(len..).unwrap_or_default(),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until the input takes more, or something is due and done.
+    pub(crate) fn wait_writable(&mut self) -> io::Result<()> {
+        self.meet_dues(Instant::now()).map_err(io::Error::other)?;
+        let left = self.due_at().map(|at| at.saturating_duration_since(Instant::now()));
+        let input: BorrowedFd<'_> = self.input()?.fd();
+        let mut fds = [PollFd::from_borrowed_fd(input, PollFlags::OUT)];
+        match poll(&mut fds, left.map(socket::timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Both ends of a run's stdin, stdout and stderr, as a command asks for them.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::capture::{Capture, End, Feed};
+use super::output::{Chunk, OutputStream};
+use crate::command::{Command, Input, OUTPUT_BYTES_MAX};
+use crate::error::LaunchError;
+
+/// The host's ends of a run's streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) feed: Option<Feed>,
+    pub(crate) stdin: Option<End>,
+    pub(crate) stdout: Option<Capture>,
+    pub(crate) stderr: Option<Capture>,
+    /// Whose turn it is to be read first.
+    first: OutputStream,
+    /// Where pieces of output are read; empty until one is asked for.
+    scratch: Vec<u8>,
+}
+
+/// As much as a pipe holds by default.
+const CHUNK: usize = 64 * 1024;
+
+/// The guest's ends.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    /// `None`: stdout's.
+    pub(crate) stderr: Option<OwnedFd>,
+}
+
+impl Streams {
+    pub(crate) fn new(command: &Command) -> Result<(Streams, Ends), LaunchError> {
+        let pipe = || {
+            pipe_with(PipeFlags::CLOEXEC).map_err(|errno| LaunchError::Prepare {
+                what: "make a pipe",
+                object: std::path::PathBuf::new(),
+                source: errno.into(),
+            })
+        };
+        let bytes_max = command.output_bytes_max.unwrap_or(OUTPUT_BYTES_MAX);
+        let (stdout, stdout_end) = pipe()?;
+        let (stderr, stderr_end) = match command.merge_output {
+            true => (None, None),
+            false => pipe().map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
+        };
+        let (feed, stdin, stdin_end) = match &command.input {
+            // Opened for each run: what a guest does to its descriptor is no other run's business.
+            Input::Null => (None, None, null()?),
+            Input::Piped => {
+                let (end, stdin) = pipe()?;
+                (None, Some(End::new(stdin)), end)
+            }
+            Input::Bytes(bytes) => {
+                let (end, stdin) = pipe()?;
+                (Some(Feed::new(stdin, Arc::clone(bytes))), None, end)
+            }
+        };
+        let streams = Streams {
+            feed,
+            stdin,
+            stdout: Some(Capture::new(stdout, bytes_max)),
+            stderr: stderr.map(|stderr| Capture::new(stderr, bytes_max)),
+            first: OutputStream::Stdout,
+            scratch: Vec::new(),
+        };
+        Ok((streams, Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end }))
+    }
+
+    /// The outputs that are captured.
+    pub(crate) fn captures(&mut self) -> impl Iterator<Item = &mut Capture> {
+        [&mut self.stdout, &mut self.stderr].into_iter().flatten()
+    }
+
+    /// The outputs that have not ended.
+    pub(crate) fn open_outputs(&self) -> impl Iterator<Item = &End> {
+        [&self.stdout, &self.stderr].into_iter().flatten().filter_map(Capture::end)
+    }
+
+    /// Moves what can be moved without waiting.
+    pub(crate) fn pump(&mut self) {
+        self.captures().for_each(Capture::read_all);
+        self.pump_input();
+    }
+
+    /// Feeds what the guest takes.
+    pub(crate) fn pump_input(&mut self) {
+        if self.feed.as_mut().is_some_and(Feed::is_done_after_write) {
+            self.feed = None;
+        }
+    }
+
+    /// A piece of output, if one is there. The two take turns, so that neither starves the other.
+    pub(crate) fn next_chunk(&mut self) -> Option<Chunk> {
+        self.scratch.resize(CHUNK, 0);
+        for stream in [self.first, self.first.other()] {
+            let capture = match stream {
+                OutputStream::Stdout => &mut self.stdout,
+                OutputStream::Stderr => &mut self.stderr,
+            };
+            if let Some(bytes) = capture.as_mut().and_then(|c| c.next_chunk(&mut self.scratch)) {
+                self.first = stream.other();
+                return Some(Chunk { stream, bytes });
+            }
+        }
+        None
+    }
+
+    /// Every output has ended, or was taken.
+    pub(crate) fn are_closed(&self) -> bool {
+        self.open_outputs().next().is_none()
+    }
+}
+
+fn null() -> Result<OwnedFd, LaunchError> {
+    let null = File::open("/dev/null").map_err(|source| LaunchError::Prepare {
+        what: "open",
+        object: "/dev/null".into(),
+        source,
+    })?;
+    Ok(null.into())
+}

@@ -1,0 +1,58 @@
+//! A launcher with what it handed over; knows nothing of commands.
+
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use postern_seccomp::Program;
+
+use crate::enforcement::Enforcement;
+use crate::error::Error;
+use crate::host::Host;
+use crate::launch::{self, Launcher, Options};
+use crate::plan::{Export, MountOp, Plan};
+use crate::run_directory::Exchange;
+
+/// A launcher with what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) launcher: Launcher,
+    pub(crate) enforcement: Arc<Enforcement>,
+    pub(crate) exchange: Option<Exchange>,
+}
+
+impl Live {
+    /// Starts a launcher; with it comes its owned workspace.
+    pub(crate) fn start(
+        plan: &Plan,
+        host: &Host,
+        options: Options,
+    ) -> Result<(Live, Option<OwnedFd>), Error> {
+        let mut launcher = Launcher::start(plan, host, options)?;
+        let digest = launch::filter(plan.seccomp)?.map_or(0, Program::digest);
+        let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest));
+        let (mut workspace, mut exchange) = (None, None);
+        // The launcher hands over one descriptor for each export, in the order of the plan.
+        let exports = std::mem::take(&mut launcher.exports);
+        let wanted = plan.template.iter().filter_map(|operation| {
+            let MountOp::Tmpfs { export, .. } = operation else { return None };
+            (*export != Export::No).then_some(*export)
+        });
+        for (export, fd) in wanted.zip(exports) {
+            match export {
+                Export::Workspace => workspace = Some(fd),
+                Export::Exchange => exchange = Some(Exchange::new(fd, kept(plan))?),
+                Export::No => {}
+            }
+        }
+        Ok((Live { launcher, enforcement, exchange }, workspace))
+    }
+}
+
+/// The entry of the exchange that every run keeps.
+fn kept(plan: &Plan) -> Option<&CStr> {
+    plan.run.iter().find_map(|operation| {
+        let MountOp::RunDirectory { keep, .. } = operation else { return None };
+        keep.as_deref()
+    })
+}

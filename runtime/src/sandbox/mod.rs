@@ -1,0 +1,221 @@
+//! A sandbox: one profile, one launcher, any number of runs. Owns the launcher, decides nothing.
+
+mod builder;
+mod live;
+mod start;
+#[cfg(feature = "tokio")]
+mod tokio;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use builder::SandboxBuilder;
+pub(crate) use start::Attest;
+
+use crate::command::{Checked, Command};
+use crate::enforcement::Enforcement;
+use crate::error::{Error, LaunchError};
+use crate::host::Host;
+use crate::launch::Options;
+use crate::plan::Plan;
+use crate::process::{Process, Run};
+use crate::profile::SandboxProfile;
+use crate::result::ProcResult;
+use crate::script::World;
+use crate::workspace::WorkspaceDir;
+use live::Live;
+use start::Unstarted;
+
+/// How long building a sandbox or starting a run may take unless the builder says otherwise.
+pub const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A place to run untrusted programs in.
+///
+/// All runs share the read-only root and the workspace, and nothing else: each has namespaces,
+/// `/tmp`, `/dev/shm` and processes of its own. Runs may be started from any thread. Dropping the
+/// sandbox ends every run and waits until they are gone.
+///
+/// Needs Linux 5.12 and user namespaces.
+///
+/// ```no_run
+/// use postern::{Sandbox, SandboxProfile};
+///
+/// let sandbox = Sandbox::builder(SandboxProfile::default()).build()?;
+/// sandbox.verify()?;
+/// let result = sandbox.run_python("print(6 * 7)")?;
+/// assert_eq!(result.stdout_text(), "42\n");
+/// # Ok::<(), postern::error::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sandbox {
+    plan: Arc<Plan>,
+    /// The guest's interpreter.
+    python: PathBuf,
+    host: Host,
+    options: Options,
+    /// Replaced when it is lost.
+    current: Mutex<Option<Arc<Live>>>,
+    workspace: Option<WorkspaceDir>,
+}
+
+impl Sandbox {
+    /// Starts building a sandbox for `profile`.
+    pub fn builder(profile: SandboxProfile) -> SandboxBuilder {
+        SandboxBuilder::new(profile)
+    }
+
+    /// What every launch of this sandbox does.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The owned workspace; `None` when the workspace is the caller's directory.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&WorkspaceDir> {
+        self.workspace.as_ref()
+    }
+
+    /// Runs a command and waits until it and everything it started are gone.
+    ///
+    /// # Errors
+    /// [`Error::Command`] for a command that breaks a rule; [`Error::Launch`] when the run could
+    /// not be confined or started. How the program itself ends is in the result.
+    pub fn run(&self, command: impl Into<Command>) -> Result<ProcResult, Error> {
+        self.start(command)?.wait()
+    }
+
+    /// Runs Python source code; [`Command::python`] says how, and takes arguments, input and limits.
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub fn run_python(&self, code: impl Into<Vec<u8>>) -> Result<ProcResult, Error> {
+        self.run(Command::python(code))
+    }
+
+    /// Runs a script with `bash`; [`Command::shell`] says how, and takes another shell.
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub fn run_bash(&self, script: impl Into<Vec<u8>>) -> Result<ProcResult, Error> {
+        self.run(Command::bash(script))
+    }
+
+    /// Starts a command and returns as soon as its PID 1 exists.
+    ///
+    /// A step that fails after that, such as a missing working directory, is reported by
+    /// [`Process::wait`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub fn start(&self, command: impl Into<Command>) -> Result<Process, Error> {
+        self.start_with(&command.into(), Attest::No)
+    }
+
+    /// Starts Python source code; see [`Sandbox::run_python`] and [`Sandbox::start`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub fn start_python(&self, code: impl Into<Vec<u8>>) -> Result<Process, Error> {
+        self.start(Command::python(code))
+    }
+
+    /// Starts a script with `bash`; see [`Sandbox::run_bash`] and [`Sandbox::start`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub fn start_bash(&self, script: impl Into<Vec<u8>>) -> Result<Process, Error> {
+        self.start(Command::bash(script))
+    }
+
+    pub(crate) fn start_with(&self, command: &Command, attest: Attest) -> Result<Process, Error> {
+        let checked = self.check(command)?;
+        let mut again = true;
+        loop {
+            let live = self.live()?;
+            match self.launch(&live, command, &checked, attest) {
+                Ok(run) => return Ok(Process::new(run)),
+                Err(why) => self.retry(&live, why, &mut again)?,
+            }
+        }
+    }
+
+    fn check(&self, command: &Command) -> Result<Checked, Error> {
+        Ok(command.check(&World::new(&self.plan, &self.python))?)
+    }
+
+    fn launch(
+        &self,
+        live: &Live,
+        command: &Command,
+        checked: &Checked,
+        attest: Attest,
+    ) -> Result<Run, Unstarted> {
+        let after = self.options.deadline;
+        let outgoing = self.outgoing(live, command, checked, attest)?;
+        let deadline = outgoing.deadline;
+        while !outgoing.is_sent(live)? {
+            if Instant::now() >= deadline {
+                return Err(unsent(after).into());
+            }
+            std::thread::sleep(FULL_PAUSE);
+        }
+        let mut run = outgoing.into_run();
+        run.wait_started(deadline, after)?;
+        Ok(run)
+    }
+
+    /// The launcher, started anew when the last one was lost and no workspace with it.
+    fn live(&self) -> Result<Arc<Live>, Error> {
+        let mut current = self.lock();
+        match &*current {
+            Some(live) if live.launcher.is_ours() => Ok(Arc::clone(live)),
+            Some(_) => Err(LaunchError::Forked.into()),
+            None if self.workspace.is_some() => Err(LaunchError::WorkspaceLost.into()),
+            None => {
+                let (live, _) = Live::start(&self.plan, &self.host, self.options)?;
+                let live = Arc::new(live);
+                *current = Some(Arc::clone(&live));
+                Ok(live)
+            }
+        }
+    }
+
+    /// Kills a launcher that did not answer, unless another run has replaced it already.
+    fn forget(&self, live: &Arc<Live>) {
+        live.launcher.kill();
+        let mut current = self.lock();
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, live)) {
+            *current = None;
+        }
+    }
+
+    /// What holds every run of this sandbox.
+    ///
+    /// # Errors
+    /// As [`Sandbox::start`], when the launcher was lost and cannot be started again.
+    pub fn enforcement(&self) -> Result<Arc<Enforcement>, Error> {
+        Ok(Arc::clone(&self.live()?.enforcement))
+    }
+
+    /// Ends the sandbox as dropping it does, without waiting: for a process that exits next, and
+    /// whose launcher is then reaped by whoever inherits it.
+    pub fn leave(self) {
+        if let Some(live) = &*self.lock() {
+            live.launcher.leave();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Live>>> {
+        // The launcher is replaced whole, so that a panic elsewhere leaves it as good as before.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long to leave the launcher to what it was sent before.
+const FULL_PAUSE: Duration = Duration::from_micros(200);
+
+fn unsent(after: Duration) -> LaunchError {
+    LaunchError::Deadline { waiting_for: "handing a run to the launcher", after }
+}

@@ -1,0 +1,143 @@
+//! From a command to a run: everything but the waiting, which the blocking and the async way do each
+//! for themselves.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Sandbox;
+use super::live::Live;
+use crate::command::{Checked, Command};
+use crate::error::{CommandError, Error, LaunchError, Phase};
+use crate::launch::{Request, Run as RunRequest, socket};
+use crate::process::streams::{Ends, Streams};
+use crate::process::{Parts, Run};
+use crate::run_directory::RunDirectory;
+
+/// Whether a run waits for the host's inspection before its guest is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attest {
+    No,
+    Yes,
+}
+
+/// A run that is ready to be sent to the launcher.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    request: Request,
+    status: OwnedFd,
+    ends: Ends,
+    run: Run,
+    /// When it must have started.
+    pub(super) deadline: Instant,
+}
+
+/// Why a run was not started.
+pub(super) enum Unstarted {
+    /// The launcher was gone before the request reached it.
+    NotSent,
+    /// Something else.
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Unstarted {
+    fn from(error: E) -> Unstarted {
+        Unstarted::Failed(error.into())
+    }
+}
+
+impl Sandbox {
+    /// Everything that a run needs on this side.
+    pub(super) fn outgoing(
+        &self,
+        live: &Live,
+        command: &Command,
+        checked: &Checked,
+        attest: Attest,
+    ) -> Result<Outgoing, Error> {
+        let started = Instant::now();
+        let (name, directory) = match &live.exchange {
+            Some(exchange) => {
+                let (name, directory) = exchange.directory(&checked.files)?;
+                (Some(name), directory)
+            }
+            None if checked.files.is_empty() => (None, None),
+            None => return Err(CommandError::NoRunDirectories.into()),
+        };
+        let (streams, ends) = Streams::new(command)?;
+        let (ours, status) = socket::pair().map_err(|source| LaunchError::Prepare {
+            what: "make the run's status line",
+            object: PathBuf::new(),
+            source,
+        })?;
+        let request = Request::new(&RunRequest {
+            arguments: &checked.arguments,
+            environment: &checked.environment,
+            cwd: checked.cwd.as_deref(),
+            run_directory: name.as_deref(),
+            attest: attest == Attest::Yes,
+            limit_inside: checked.limit_inside,
+        })?;
+        let timeout = command.timeout;
+        let run = self.run_of(live, ours, streams, directory, (started, timeout));
+        let deadline = started + self.options.deadline;
+        Ok(Outgoing { request, status, ends, run, deadline })
+    }
+
+    fn run_of(
+        &self,
+        live: &Live,
+        status: OwnedFd,
+        streams: Streams,
+        directory: Option<RunDirectory>,
+        (started, timeout): (Instant, Option<std::time::Duration>),
+    ) -> Run {
+        let (plan, enforcement) = (Arc::clone(&self.plan), Arc::clone(&live.enforcement));
+        Run::new(Parts { plan, enforcement, status, streams, directory, started, timeout })
+    }
+
+    /// Whether it is worth trying again with a fresh launcher; `again` says whether that has been
+    /// done before.
+    pub(super) fn retry(
+        &self,
+        live: &Arc<Live>,
+        why: Unstarted,
+        again: &mut bool,
+    ) -> Result<(), Error> {
+        match why {
+            // Nothing was sent: a fresh launcher may take the run.
+            Unstarted::NotSent if *again => *again = false,
+            Unstarted::NotSent => {
+                return Err(LaunchError::LauncherLost { during: Phase::Run }.into());
+            }
+            Unstarted::Failed(error) => {
+                if error.is_launcher_gone() {
+                    self.forget(live);
+                }
+                return Err(error);
+            }
+        }
+        self.forget(live);
+        Ok(())
+    }
+}
+
+impl Outgoing {
+    /// Sends it; false when the launcher has not yet taken what was sent before.
+    pub(super) fn is_sent(&self, live: &Live) -> Result<bool, Unstarted> {
+        let Ends { stdin, stdout, stderr } = &self.ends;
+        let stderr = stderr.as_ref().unwrap_or(stdout);
+        let stdio = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        match live.launcher.try_send(&self.request, self.status.as_fd(), stdio) {
+            Ok(sent) => Ok(sent),
+            Err(LaunchError::LauncherLost { .. }) => Err(Unstarted::NotSent),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The run, once it was sent. The guest's ends of its streams are the guest's alone from then on.
+    pub(super) fn into_run(self) -> Run {
+        self.run
+    }
+}

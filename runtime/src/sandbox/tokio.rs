@@ -1,0 +1,110 @@
+//! The async twins of starting and running: the same steps, waited for on the caller's runtime.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::live::Live;
+use super::start::{Attest, Unstarted};
+use super::{FULL_PAUSE, Sandbox, unsent};
+use crate::command::{Checked, Command};
+use crate::error::Error;
+use crate::process::tokio::AsyncProcess;
+use crate::result::ProcResult;
+
+impl Sandbox {
+    /// As [`Sandbox::run`], for an async service. Dropping the future kills the run.
+    ///
+    /// Needs a tokio runtime with its I/O and time drivers; nothing is spawned on it. Starting a
+    /// run takes a few system calls that do not wait; only the first run after a launcher was lost
+    /// builds another, which takes about as long as [`SandboxBuilder::build`](super::SandboxBuilder::build).
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn run_async(&self, command: impl Into<Command> + Send) -> Result<ProcResult, Error> {
+        self.start_async(command).await?.wait().await
+    }
+
+    /// As [`Sandbox::run_python`], for an async service; see [`Sandbox::run_async`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn run_python_async(
+        &self,
+        code: impl Into<Vec<u8>> + Send,
+    ) -> Result<ProcResult, Error> {
+        self.run_async(Command::python(code)).await
+    }
+
+    /// As [`Sandbox::run_bash`], for an async service; see [`Sandbox::run_async`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn run_bash_async(
+        &self,
+        script: impl Into<Vec<u8>> + Send,
+    ) -> Result<ProcResult, Error> {
+        self.run_async(Command::bash(script)).await
+    }
+
+    /// As [`Sandbox::start`], for an async service; see [`Sandbox::run_async`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn start_async(
+        &self,
+        command: impl Into<Command> + Send,
+    ) -> Result<AsyncProcess, Error> {
+        let command = command.into();
+        let checked = self.check(&command)?;
+        let mut again = true;
+        loop {
+            let live = self.live()?;
+            match self.launch_async(&live, &command, &checked).await {
+                Ok(process) => return Ok(process),
+                Err(why) => self.retry(&live, why, &mut again)?,
+            }
+        }
+    }
+
+    /// As [`Sandbox::start_python`], for an async service; see [`Sandbox::run_async`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn start_python_async(
+        &self,
+        code: impl Into<Vec<u8>> + Send,
+    ) -> Result<AsyncProcess, Error> {
+        self.start_async(Command::python(code)).await
+    }
+
+    /// As [`Sandbox::start_bash`], for an async service; see [`Sandbox::run_async`].
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`].
+    pub async fn start_bash_async(
+        &self,
+        script: impl Into<Vec<u8>> + Send,
+    ) -> Result<AsyncProcess, Error> {
+        self.start_async(Command::bash(script)).await
+    }
+
+    async fn launch_async(
+        &self,
+        live: &Arc<Live>,
+        command: &Command,
+        checked: &Checked,
+    ) -> Result<AsyncProcess, Unstarted> {
+        let after = self.options.deadline;
+        let outgoing = self.outgoing(live, command, checked, Attest::No)?;
+        let deadline = outgoing.deadline;
+        while !outgoing.is_sent(live)? {
+            if Instant::now() >= deadline {
+                return Err(unsent(after).into());
+            }
+            tokio::time::sleep(FULL_PAUSE).await;
+        }
+        let mut process = AsyncProcess::new(outgoing.into_run())?;
+        process.wait_started(deadline, after).await?;
+        Ok(process)
+    }
+}
