@@ -11,6 +11,8 @@
 mod command;
 mod enforcement;
 pub mod error;
+#[cfg(doctest)]
+mod guide;
 pub mod host;
 mod launch;
 pub mod plan;
