@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::{FileFact, FileKind, FoundFile};
 
 /// How many symbolic links one path may hold, as in path_resolution(7).
-const LINKS_MAX: usize = 40;
+pub(super) const LINKS_MAX: usize = 40;
 
 /// Looks at paths and remembers what it has seen.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ fn read_link(path: &Path) -> Result<PathBuf, Errno> {
 }
 
 /// Puts the components of `path` before those that are left.
-fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
+pub(super) fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
     for component in path.components().rev() {
         match component {
             Component::Normal(name) => left.push_front(name.to_owned()),
