@@ -33,6 +33,16 @@ impl Looker {
         }
     }
 
+    /// As [`Looker::look`], for a path whose parents are known to be no links.
+    pub(super) fn look_beyond(&mut self, root: &Path, path: &Path) -> FileFact {
+        match self.status(path) {
+            Ok(status) if !is_link(&status) => {
+                FileFact::Found(found(&status, path.to_owned(), None))
+            }
+            Ok(_) | Err(_) => self.look(root, path),
+        }
+    }
+
     /// Follows every link; `link` becomes what the last component of `path` itself says.
     fn resolve(
         &mut self,
@@ -56,7 +66,7 @@ impl Looker {
             }
             canonical.push(&name);
             let status = self.status(&canonical)?;
-            if FileType::from_raw_mode(u32::from(status.stx_mode)) != FileType::Symlink {
+            if !is_link(&status) {
                 continue;
             }
             links += 1;
@@ -94,6 +104,10 @@ impl Looker {
         self.seen.insert(path.into(), status);
         status
     }
+}
+
+fn is_link(status: &Statx) -> bool {
+    FileType::from_raw_mode(u32::from(status.stx_mode)) == FileType::Symlink
 }
 
 /// What a symbolic link says.

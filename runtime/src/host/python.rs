@@ -98,17 +98,17 @@ impl<'a> Expected<'a> {
 
     /// Whether the guest would see nothing of the host's at a path.
     fn is_hole(&self, path: &Path) -> bool {
-        let is_system = |name: &&str| path.starts_with(Path::new("/").join(name));
+        let inside = path.strip_prefix("/").unwrap_or(path);
         self.root == Root::Curated
-            && !SYSTEM_DIRECTORIES.iter().any(is_system)
+            && !SYSTEM_DIRECTORIES.iter().any(|name| inside.starts_with(name))
             && !self.binds.iter().any(|(target, _)| path.starts_with(target))
     }
 
-    /// The fact about a host path, which is remembered.
+    /// The fact about a host path without a link above it, which is remembered.
     fn look(&mut self, path: PathBuf) -> &FileFact {
         let root = if path.starts_with(&self.base) { &self.base } else { Path::new("/") };
         let looker = &mut *self.looker;
-        self.files.entry(path).or_insert_with_key(|path| looker.look(root, path))
+        self.files.entry(path).or_insert_with_key(|path| looker.look_beyond(root, path))
     }
 
     /// What there is of a Python installation below `prefix`.
@@ -144,7 +144,7 @@ impl<'a> Expected<'a> {
 impl View for Expected<'_> {
     fn shows(&mut self, path: &Path) -> Shown {
         let is_above = |(target, _): &(&Path, PathBuf)| *target != path && target.starts_with(path);
-        if self.is_hole(path) && self.binds.iter().any(is_above) {
+        if self.binds.iter().any(is_above) && self.is_hole(path) {
             return Shown::Made;
         }
         let behind = self.behind(path);
