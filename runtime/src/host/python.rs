@@ -12,7 +12,7 @@ use super::files::Looker;
 use super::probe::small_file;
 use super::trail::{Shown, View, follow};
 use super::venv::VenvConfig;
-use super::{FileFact, FileKind, Host};
+use super::{FileFact, FileKind, FoundFile, Host};
 use crate::plan::SYSTEM_DIRECTORIES;
 use crate::profile::{Root, SandboxProfile};
 
@@ -104,11 +104,35 @@ impl<'a> Expected<'a> {
             && !self.binds.iter().any(|(target, _)| path.starts_with(target))
     }
 
-    /// The fact about a host path without a link above it, which is remembered.
+    /// The fact about a host path, which is remembered. A directory that the guest has may be a
+    /// link on the host: then the fact is that of the path without the link, too.
     fn look(&mut self, path: PathBuf) -> &FileFact {
         let root = if path.starts_with(&self.base) { &self.base } else { Path::new("/") };
+        let above = match path.parent().map(|above| (above, self.files.get(above))) {
+            Some((_, Some(FileFact::Found(found)))) => Some(found.canonical.clone()),
+            Some((above, _)) if above == root => Some(above.to_owned()),
+            Some(_) | None => None,
+        };
+        let direct = above.zip(path.file_name()).map(|(above, name)| above.join(name));
         let looker = &mut *self.looker;
-        self.files.entry(path).or_insert_with_key(|path| looker.look_beyond(root, path))
+        match direct {
+            Some(direct) if direct == path => {
+                self.files.entry(path).or_insert_with_key(|path| looker.look_beyond(root, path))
+            }
+            Some(direct) => {
+                let fact = looker.look_beyond(root, &direct);
+                self.files.entry(direct).or_insert_with(|| fact.clone());
+                self.files.entry(path).or_insert(fact)
+            }
+            None => {
+                let fact = looker.look(root, &path);
+                if let FileFact::Found(found @ FoundFile { link: None, canonical, .. }) = &fact {
+                    let found = FileFact::Found(found.clone());
+                    self.files.entry(canonical.clone()).or_insert(found);
+                }
+                self.files.entry(path).or_insert(fact)
+            }
+        }
     }
 
     /// What there is of a Python installation below `prefix`.

@@ -33,7 +33,7 @@ fn the_interpreter_is_found_where_the_guest_will_find_it() {
     const VENV: &str = "venv = '/opt/analysis-env'";
     const IN_VENV: &str = "/opt/analysis-env/bin/python";
     let alias = "/opt/uv/cpython-3.12.5-linux/bin/python3.12";
-    let rows: [Row; 10] = [
+    let rows: [Row; 11] = [
         ("", pythons::with_python, ("/usr/bin/python3", "/usr/bin/python3.11", Some((3, 11)))),
         (
             "python = '/bin/python3'",
@@ -59,6 +59,11 @@ fn the_interpreter_is_found_where_the_guest_will_find_it() {
             "rootfs = '/opt/guest-root'\nvenv = '/opt/analysis-env'",
             pythons::rootfs,
             (IN_VENV, "/opt/guest-root/usr/bin/python3.9", Some((3, 9))),
+        ),
+        (
+            "rootfs = '/opt/guest-root'\nvenv = '/opt/analysis-env'",
+            pythons::elsewhere_in_rootfs,
+            (IN_VENV, "/opt/guest-root/opt/python3.12/bin/python3.12", Some((3, 12))),
         ),
     ];
     for (text, machine, expected) in rows {

@@ -185,6 +185,12 @@ fn rootfs_with(program: &str, to: &str) -> Machine {
         .link(&at("python3"), program, &at(program))
 }
 
+/// The rootfs has the installation, in a directory that is no system directory.
+pub(crate) fn elsewhere_in_rootfs() -> Machine {
+    installed(rootfs(), "/opt/guest-root/opt/python3.12", &OWN)
+        .fact("/opt/analysis-env/bin/python", leads_to("/opt/python3.12/bin/python3.12"))
+}
+
 fn leads_to(link: &str) -> FileFact {
     FileFact::Dangling { link: link.into() }
 }

@@ -161,6 +161,21 @@ fn an_installation_elsewhere_works_and_nothing_around_it_is_seen() {
 }
 
 #[test]
+fn a_directory_above_may_be_a_link_on_the_host_alone() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    scratch.directory("real", 0o755);
+    let spelled = scratch.path().join("spelled");
+    symlink("real", &spelled).unwrap();
+    let (prefix, venv) = (spelled.join("python"), spelled.join("environment"));
+    virtual_environment(&Original::find().install(&prefix), &venv);
+    let found = answer(&venv, WORKS);
+    assert_eq!((&found["prefix"], &found["base"]), (&json!(venv), &json!(prefix)));
+    assert_eq!(names(&venv, &spelled), json!(["environment", "python"]));
+    assert_eq!(names(&venv, scratch.path()), json!(["spelled"]));
+}
+
+#[test]
 fn an_environment_with_a_copy_of_the_executable_gets_its_library() {
     let _watch = Watch::begin();
     let scratch = Scratch::new();

@@ -10,7 +10,7 @@ use crate::profile::Bind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PythonHidden {
-    /// It lies where the sandbox mounts something of its own, such as `/tmp`.
+    /// Something else is mounted over its place, such as the guest's own `/tmp`.
     Covered,
     /// No standard library (`lib/pythonX.Y/os.py`) lies next to its directory.
     NoInstallation,
@@ -23,7 +23,7 @@ pub enum PythonHidden {
 impl fmt::Display for PythonHidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Covered => "it lies where the sandbox mounts something of its own",
+            Self::Covered => "something else is mounted over its place",
             Self::NoInstallation => {
                 "no standard library (lib/pythonX.Y/os.py) lies next to its directory"
             }
