@@ -3,6 +3,7 @@
 mod cause;
 mod command;
 mod launch;
+mod python;
 mod refusal;
 
 use core::fmt;
@@ -12,7 +13,8 @@ pub(crate) use cause::{Symptom, likely};
 pub use command::CommandError;
 pub use launch::{LaunchError, Phase, StepFailure};
 pub use postern_init::step::Step;
-pub use refusal::Refusal;
+pub use python::PythonError;
+pub use refusal::{PythonHidden, Refusal};
 
 use crate::host::ProbeError;
 
