@@ -9,6 +9,7 @@
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
 mod capture;
+pub mod check;
 mod command;
 mod enforcement;
 pub mod error;
