@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
-use postern::check::{self, Finding, Report, Status};
+use postern::SandboxProfile;
+use postern::check::{self, Finding, Name, Report, Status};
 use postern::error::Fix;
-use postern::{SandboxProfile, check::Name};
 
 use crate::arguments::CheckOptions;
 
@@ -53,12 +53,9 @@ impl Paint {
     /// A status as a word of its column.
     fn status(self, status: Status) -> String {
         let word = format!("{:STATUS_WIDTH$}", status.name());
-        let code = match status {
-            Status::Enforced => 32,
-            Status::Weaker => 33,
-            Status::Failed => 31,
-            _ => 2,
-        };
+        let colours = [(Status::Enforced, 32), (Status::Weaker, 33), (Status::Failed, 31)];
+        let colour = colours.iter().find(|colour| colour.0 == status);
+        let code = colour.map_or(2, |colour| colour.1);
         match self {
             Paint::Plain => word,
             Paint::Coloured => format!("\x1b[{code}m{word}\x1b[0m"),
@@ -86,7 +83,7 @@ fn text(report: &Report, paint: Paint) -> Result<String, std::fmt::Error> {
         line(&mut text, finding, paint)?;
     }
     let fixes = report.failure.iter().flat_map(|failure| &failure.fixes);
-    for (number, found) in fixes.zip(1..).map(|(fix, number)| (number, fix)) {
+    for (found, number) in fixes.zip(1..) {
         if number == 1 {
             writeln!(text, "\nTo fix the launch, one of:")?;
         }
@@ -137,9 +134,9 @@ mod tests {
         let plain = text(&report, Paint::Plain).unwrap();
         let coloured = text(&report, Paint::Coloured).unwrap();
         assert!(!plain.contains('\x1b'));
-        let bare = ["31", "32", "33", "2", "0"].iter().fold(coloured.clone(), |text, code| {
-            text.replace(&format!("\x1b[{code}m"), "")
-        });
+        let bare = ["31", "32", "33", "2", "0"]
+            .iter()
+            .fold(coloured.clone(), |text, code| text.replace(&format!("\x1b[{code}m"), ""));
         assert_eq!(bare, plain);
         assert!(coloured.contains("\x1b["), "{coloured}");
         let column = STATUS_WIDTH + name_width() + 4;

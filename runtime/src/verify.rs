@@ -84,11 +84,7 @@ impl Findings {
     }
 }
 
-fn look(
-    init: &Proc,
-    plan: &Plan,
-    enforcement: &Enforcement,
-) -> Result<Vec<Violation>, Error> {
+fn look(init: &Proc, plan: &Plan, enforcement: &Enforcement) -> Result<Vec<Violation>, Error> {
     let status = init.status().map_err(read("read PID 1's status"))?;
     let mut findings = Findings::default();
     look_at_status(&mut findings, &status, enforcement);

@@ -49,9 +49,10 @@ impl Mount {
             kind: info.fs_type.clone(),
             read_only: info.mount_options.contains_key("ro"),
             nosuid: info.mount_options.contains_key("nosuid"),
-            only_pids: info.super_options.get("subset").is_some_and(|kind| {
-                kind.as_deref() == Some("pid")
-            }),
+            only_pids: info
+                .super_options
+                .get("subset")
+                .is_some_and(|kind| kind.as_deref() == Some("pid")),
         }
     }
 }
@@ -81,9 +82,10 @@ impl Init {
     pub(super) fn read(init: &Proc) -> Init {
         let mounts = init.mountinfo().ok();
         let mut addresses = String::new();
-        let read = init.open_relative("net/fib_trie").ok().and_then(|mut file| {
-            file.read_to_string(&mut addresses).ok()
-        });
+        let read = init
+            .open_relative("net/fib_trie")
+            .ok()
+            .and_then(|mut file| file.read_to_string(&mut addresses).ok());
         Init {
             status: init.status().ok(),
             limits: init.limits().ok(),

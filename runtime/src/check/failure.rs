@@ -5,12 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::{Cause, Error, Fix, LaunchError, StepFailure};
+use crate::launch::ImageSource;
 
 /// Why nothing could be launched, or what was launched was not as planned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The error as one sentence, as a launch would print it.
+    /// The error as one sentence, without cause and fix, which have fields of their own.
     pub error: String,
     /// What could not be done: the step of a launch; `None` where no step is to blame.
     pub step: Option<&'static str>,
@@ -40,37 +41,64 @@ impl Failure {
                 fixes: refusal.fixes(),
                 ..failure
             },
-            Error::Launch(LaunchError::Step(step)) => failure.at(step, executable),
-            Error::Launch(LaunchError::Image { attempts, cause }) => Failure {
+            Error::Launch(error) => failure.launch(error, executable),
+            Error::Unconfined(_) => failure.known(
+                "unconfined",
+                "it launches, and what stands is not what the profile promises",
+                "see the findings that failed",
+            ),
+            Error::Probe(_) | Error::Command(_) => failure,
+        }
+    }
+
+    fn launch(self, error: &LaunchError, executable: &Path) -> Failure {
+        match error {
+            LaunchError::Step(step) => self.at(step, executable),
+            LaunchError::Image { attempts, cause } => Failure {
                 step: Some("execute the launcher"),
                 call: Some("execveat"),
                 errno: attempts.iter().find_map(|attempt| attempt.1.raw_os_error()),
-                ..failure
+                error: no_image(attempts),
+                ..self
             }
             .because(cause.as_ref(), executable),
-            Error::Launch(LaunchError::Prepare { what, object, source }) => Failure {
+            LaunchError::Prepare { what, object, source } => Failure {
                 step: Some(what),
                 object: Some(object.display().to_string()).filter(|object| !object.is_empty()),
                 errno: source.raw_os_error(),
-                ..failure
+                ..self
             },
-            Error::Launch(
-                LaunchError::NoFreeId { .. }
-                | LaunchError::Filter(_)
-                | LaunchError::Deadline { .. }
-                | LaunchError::Unreaped { .. }
-                | LaunchError::LauncherLost { .. }
-                | LaunchError::Forked
-                | LaunchError::WorkspaceLost,
-            )
-            | Error::Probe(_)
-            | Error::Command(_)
-            | Error::Unconfined(_) => failure,
+            LaunchError::NoFreeId { .. } => self.known(
+                "no-free-id",
+                "every id for sandboxes is leased or has processes",
+                "end sandboxes that are no longer needed",
+            ),
+            LaunchError::Deadline { .. } => self.known(
+                "deadline",
+                "the launcher did not answer in time",
+                "look for a mount that does not answer among the paths of the profile",
+            ),
+            LaunchError::LauncherLost { .. } => self.known(
+                "launcher-lost",
+                "the launcher was killed from outside",
+                "look for what kills it: the kernel's out-of-memory killer, a supervisor",
+            ),
+            LaunchError::Filter(_)
+            | LaunchError::Unreaped { .. }
+            | LaunchError::Forked
+            | LaunchError::WorkspaceLost => self,
         }
     }
 
     fn at(self, step: &StepFailure, executable: &Path) -> Failure {
+        let without_cause = StepFailure {
+            object: step.object.clone(),
+            source: std::io::Error::from_raw_os_error(step.errno()),
+            cause: None,
+            ..*step
+        };
         let failure = Failure {
+            error: without_cause.to_string(),
             step: Some(step.step.what()),
             call: Some(step.step.call()),
             object: Some(step.object.clone()).filter(|object| !object.is_empty()),
@@ -80,13 +108,20 @@ impl Failure {
         failure.because(step.cause.as_ref(), executable)
     }
 
+    /// A cause of the table.
     fn because(self, cause: Option<&Cause>, executable: &Path) -> Failure {
-        Failure {
-            cause: cause.map(|cause| cause.name),
-            why: cause.map(|cause| cause.text),
-            fix: cause.map(|cause| cause.fix),
-            fixes: cause.map(|cause| cause.fixes(executable)).unwrap_or_default(),
-            ..self
-        }
+        let Some(cause) = cause else { return self };
+        let fixes = cause.fixes(executable);
+        Failure { fixes, ..self.known(cause.name, cause.text, cause.fix) }
     }
+
+    fn known(self, cause: &'static str, why: &'static str, fix: &'static str) -> Failure {
+        Failure { cause: Some(cause), why: Some(why), fix: Some(fix), ..self }
+    }
+}
+
+fn no_image(attempts: &[(ImageSource, std::io::Error)]) -> String {
+    let attempts = attempts.iter().map(|(source, error)| format!("; {}: {error}", source.name()));
+    let told: String = attempts.collect();
+    format!("cannot start the launcher in any way{told}")
 }

@@ -13,6 +13,9 @@ pub(super) struct Release {
     pub(super) minor: u32,
 }
 
+/// The first release with every mount call that a launch makes. Only to explain a failure.
+pub(super) const OLDEST: Release = Release { major: 5, minor: 12 };
+
 impl Release {
     pub(super) fn parse(text: &str) -> Option<Release> {
         let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);

@@ -177,7 +177,8 @@ fn inotify(findings: &mut Findings, seen: &Seen<'_>) {
 
 fn ipc(findings: &mut Findings, seen: &Seen<'_>) {
     let name = Name::LimitIpc;
-    let wanted = [("kernel/shmmni", "128"), ("kernel/msgmni", "32"), ("fs/mqueue/queues_max", "32")];
+    let wanted =
+        [("kernel/shmmni", "128"), ("kernel/msgmni", "32"), ("fs/mqueue/queues_max", "32")];
     let read = wanted.map(|(path, value)| (setting(seen, path), value));
     if !seen.plan.namespaces.ipc {
         findings.say(name, Status::NotUsed, "the service's ipc namespace is shared");
@@ -192,7 +193,8 @@ fn ipc(findings: &mut Findings, seen: &Seen<'_>) {
              systempaths=unconfined)",
         );
     } else {
-        let how = if read.iter().any(|(found, _)| found.is_some()) { ", as read inside" } else { "" };
+        let how =
+            if read.iter().any(|(found, _)| found.is_some()) { ", as read inside" } else { "" };
         let detail = format!("128 segments, 32 message queues of either kind{how}");
         findings.say(name, Status::Enforced, detail);
     }

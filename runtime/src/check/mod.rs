@@ -75,9 +75,10 @@ pub fn run(profile: &SandboxProfile) -> Report {
     let executable = executable();
     let mut findings = Findings::new();
     host::say(&mut findings, &kernel, &architecture);
-    let error = look(&mut findings, profile, host::Release::parse(&kernel)).err();
+    let release = host::Release::parse(&kernel);
+    let error = look(&mut findings, profile, release).err();
     let failure = error.as_ref().map(|error| Failure::new(error, &executable));
-    launched(&mut findings, failure.as_ref(), &format!("Linux {kernel} {architecture}"));
+    launched(&mut findings, failure.as_ref(), &format!("Linux {kernel} {architecture}"), release);
     if let Some(Error::Launch(LaunchError::Step(step))) = &error
         && step.step == Step::MakeProc
     {
@@ -143,22 +144,39 @@ fn look(
 }
 
 /// Whether a launch works at all, and on which kernel.
-fn launched(findings: &mut Findings, failure: Option<&Failure>, kernel: &str) {
+fn launched(
+    findings: &mut Findings,
+    failure: Option<&Failure>,
+    kernel: &str,
+    release: Option<host::Release>,
+) {
     let Some(failure) = failure else {
         findings.say(Name::Launch, Status::Enforced, "launched, and verified from outside");
         findings.say(Name::Kernel, Status::Enforced, kernel);
         return;
     };
-    let words = |words: Option<&str>| words.unwrap_or("no known cause").to_owned();
     findings.explain(
         Name::Launch,
         (Status::Failed, failure.error.clone()),
-        words(failure.why.or(failure.cause)),
+        failure.why.or(failure.cause).unwrap_or("no known cause"),
         failure.fix.unwrap_or("as the error says"),
     );
-    if failure.cause == Some("old-kernel") {
-        let what = (Status::Failed, kernel.to_owned());
-        findings.explain(Name::Kernel, what, "postern needs Linux 5.12", "a newer kernel");
+    let is_old = release.is_some_and(|release| release < host::OLDEST);
+    match failure.cause {
+        Some("old-kernel") if is_old => findings.explain(
+            Name::Kernel,
+            (Status::Failed, kernel.to_owned()),
+            "its mount calls are older than Linux 5.12",
+            "a newer kernel",
+        ),
+        Some("old-kernel") => findings.explain(
+            Name::Kernel,
+            (Status::Unknown, kernel.to_owned()),
+            "new enough, and its mount calls are hidden, as by a seccomp filter around the service",
+            "allow them in that filter",
+        ),
+        Some("unconfined") => findings.say(Name::Kernel, Status::Enforced, kernel),
+        Some(_) | None => {}
     }
 }
 

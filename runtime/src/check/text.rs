@@ -1,4 +1,4 @@
-//! Numbers as a report writes them.
+//! Numbers and paths as a report writes them.
 
 /// A size in the largest unit that says it exactly.
 pub(super) fn bytes(count: u64) -> String {
@@ -10,9 +10,27 @@ pub(super) fn bytes(count: u64) -> String {
     }
 }
 
+/// A path as one word of a shell.
+pub(super) fn shell_word(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, shell_word};
+
+    #[test]
+    fn a_path_is_one_word() {
+        let rows =
+            [("/usr/x-1", "/usr/x-1"), ("/a b", "'/a b'"), ("/it's", r"'/it'\''s'"), ("", "")];
+        for (path, word) in rows {
+            assert_eq!(shell_word(path), word);
+        }
+    }
 
     #[test]
     fn a_size_is_exact() {

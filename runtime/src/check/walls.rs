@@ -131,7 +131,11 @@ fn filter(findings: &mut Findings, plan: &Plan, init: &Init, enforcement: &Enfor
             findings.say(Name::Seccomp, Status::Enforced, format!("{level}, digest {digest:016x}"));
         }
         (_, Some(mode)) => {
-            findings.say(Name::Seccomp, Status::Failed, format!("mode {mode}, where 2 is a filter"));
+            findings.say(
+                Name::Seccomp,
+                Status::Failed,
+                format!("mode {mode}, where 2 is a filter"),
+            );
         }
         (_, None) => findings.say(Name::Seccomp, Status::Unknown, "this kernel does not show it"),
     }

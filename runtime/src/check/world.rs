@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::evidence::{Init, Mount};
 use super::finding::{Findings, Name, Status};
-use super::text::bytes;
+use super::text::{bytes, shell_word};
 use crate::enforcement::Enforcement;
 use crate::launch::{ImageSource, installed_image};
 use crate::plan::{Access, MountOp, Plan};
@@ -42,9 +42,8 @@ fn root(findings: &mut Findings, table: &[Mount]) {
 
 /// Where the plan lets the guest write.
 fn writable(plan: &Plan) -> BTreeMap<PathBuf, Access> {
-    let path = |target: &std::ffi::CStr| {
-        PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes()))
-    };
+    let path =
+        |target: &std::ffi::CStr| PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes()));
     let mut access = BTreeMap::new();
     for operation in plan.template.iter().chain(&plan.run) {
         match operation {
@@ -95,9 +94,9 @@ fn proc(findings: &mut Findings, profile: &SandboxProfile, table: &[Mount]) {
     let kind = profile.proc;
     let name = proc_name(kind);
     let found = table.iter().rfind(|mount| mount.target == Path::new("/proc"));
-    let masks = table.iter().filter(|mount| {
-        mount.target.starts_with("/proc") && mount.target != Path::new("/proc")
-    });
+    let masks = table
+        .iter()
+        .filter(|mount| mount.target.starts_with("/proc") && mount.target != Path::new("/proc"));
     let masks = masks.count();
     let is_there = found.filter(|mount| mount.kind == "proc");
     let fits = match (kind, is_there) {
@@ -171,23 +170,29 @@ fn loopback(findings: &mut Findings, plan: &Plan, init: &Init) {
 
 /// The launcher's image, and why it is not a better one.
 pub(super) fn launcher(findings: &mut Findings, enforcement: &Enforcement, memfd_noexec: bool) {
-    let passed_over = |source: ImageSource| {
-        enforcement.fallbacks.contains(&source.passed_over())
-    };
+    let passed_over = |source: ImageSource| enforcement.fallbacks.contains(&source.passed_over());
     let source = enforcement.launcher.name();
     if passed_over(ImageSource::Installed) {
         let (path, why) = match installed_image() {
+            Some((path, Err(error))) if error.kind() == std::io::ErrorKind::InvalidData => {
+                return findings.explain(
+                    Name::Launcher,
+                    (Status::Weaker, format!("{source}: {} was passed over", path.display())),
+                    error.to_string(),
+                    "install the launcher of this version there",
+                );
+            }
             Some((path, Err(error))) => (path.display().to_string(), error.to_string()),
-            Some((path, Ok(()))) => (path.display().to_string(), "it cannot be executed".to_owned()),
+            Some((path, Ok(()))) => {
+                (path.display().to_string(), "it cannot be executed".to_owned())
+            }
             None => ("the installed launcher".to_owned(), "it is gone".to_owned()),
         };
         findings.explain(
             Name::Launcher,
             (Status::Weaker, format!("{source}: {path} was passed over")),
             format!("{path}: {why}"),
-            format!(
-                "put the bytes of this version there; chown root:root {path}; chmod 755 {path}"
-            ),
+            format!("chown root:root {0} && chmod 755 {0}", shell_word(&path)),
         );
     } else if passed_over(ImageSource::Memfd) {
         let why = match memfd_noexec {

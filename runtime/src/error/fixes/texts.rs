@@ -128,12 +128,16 @@ fn outer_seccomp() -> Vec<Fix> {
              systempaths=unconfined",
         ),
         pod(what, &[OWN_USERS], &context),
-        unit("takes the unit's filter from the service", "RestrictNamespaces=no\nSystemCallFilter=\n"),
+        unit(
+            "takes the unit's filter from the service",
+            "RestrictNamespaces=no\nSystemCallFilter=\n",
+        ),
     ]
 }
 
 fn apparmor_userns(executable: &Path) -> Vec<Fix> {
-    let everybody = "gives up the restriction for every program of this machine; prefer the profile";
+    let everybody =
+        "gives up the restriction for every program of this machine; prefer the profile";
     vec![
         apparmor::userns(executable),
         sysctl(everybody, "kernel.apparmor_restrict_unprivileged_userns", 0),
@@ -153,7 +157,11 @@ fn namespaces_refused() -> Vec<Fix> {
 
 fn proc_read_only() -> Vec<Fix> {
     vec![
-        Fix::new(Place::Host, "makes /proc writable where the service is", "mount -o remount,rw /proc"),
+        Fix::new(
+            Place::Host,
+            "makes /proc writable where the service is",
+            "mount -o remount,rw /proc",
+        ),
         docker("leaves /proc as the kernel has it", "--security-opt systempaths=unconfined"),
         pod("leaves /proc as the kernel has it", &[OWN_USERS], &[UNMASKED]),
     ]
