@@ -173,8 +173,8 @@ impl Findings {
         self.0.iter().any(|finding| finding.status == Status::Failed)
     }
 
-    pub(super) fn has_failed(&self, name: Name) -> bool {
-        self.0.iter().any(|finding| finding.name == name && finding.status == Status::Failed)
+    pub(super) fn status_of(&self, name: Name) -> Option<Status> {
+        self.0.iter().find(|finding| finding.name == name).map(|finding| finding.status)
     }
 
     pub(super) fn into_vec(self) -> Vec<Finding> {

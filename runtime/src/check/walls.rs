@@ -145,7 +145,7 @@ fn filter(findings: &mut Findings, plan: &Plan, init: &Init, enforcement: &Enfor
 pub(super) fn violations(findings: &mut Findings, violations: &[Violation]) {
     for violation in violations {
         let name = named(violation.what);
-        if !findings.has_failed(name) {
+        if findings.status_of(name) != Some(Status::Failed) {
             findings.say(name, Status::Failed, violation.to_string());
         }
     }
@@ -166,5 +166,33 @@ fn named(what: &str) -> Name {
         "cgroup" => Name::NamespaceCgroup,
         // The five sets are all that is left.
         _ => Name::Capabilities,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_fails_the_finding_that_it_is_about() {
+        let rows = [
+            ("a uid of PID 1", Name::KernelUid),
+            ("gid_map", Name::KernelUid),
+            ("the list of foreign groups", Name::Groups),
+            ("the bounding set", Name::Capabilities),
+            ("no_new_privs", Name::NoNewPrivs),
+            ("the seccomp mode", Name::Seccomp),
+            ("user", Name::NamespaceUser),
+            ("mnt", Name::NamespaceMount),
+            ("cgroup", Name::NamespaceCgroup),
+        ];
+        for (what, name) in rows {
+            let mut findings = Findings::new();
+            findings.say(name, Status::Enforced, "so far");
+            let violation = Violation { what, expected: "a".into(), found: "b".into() };
+            violations(&mut findings, &[violation]);
+            assert_eq!(findings.status_of(name), Some(Status::Failed), "{what}");
+            assert!(findings.any_failed(), "{what}");
+        }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn say(findings: &mut Findings, profile: &SandboxProfile, plan: &Plan
     match &init.mounts {
         Some(table) => {
             root(findings, table);
-            mounts(findings, plan, table);
+            mounts(findings, &writable(plan), table);
             proc(findings, profile, table);
         }
         None => {
@@ -71,14 +71,13 @@ fn planned(plan: &BTreeMap<PathBuf, Access>, target: &Path) -> Access {
     nearest.copied().unwrap_or(Access::ReadOnly)
 }
 
-fn mounts(findings: &mut Findings, plan: &Plan, table: &[Mount]) {
-    let plan = writable(plan);
+fn mounts(findings: &mut Findings, plan: &BTreeMap<PathBuf, Access>, table: &[Mount]) {
     let shown = |mounts: &[&Mount]| {
         let targets = mounts.iter().map(|mount| mount.target.display().to_string());
         targets.collect::<Vec<_>>().join(" ")
     };
     let open: Vec<_> = table.iter().filter(|mount| !mount.read_only).collect();
-    let is_wrong = |mount: &&Mount| planned(&plan, &mount.target) == Access::ReadOnly;
+    let is_wrong = |mount: &&Mount| planned(plan, &mount.target) == Access::ReadOnly;
     let wrong: Vec<_> = open.iter().copied().filter(is_wrong).collect();
     let set_id: Vec<_> = table.iter().filter(|mount| !mount.nosuid).collect();
     let (count, open) = (table.len(), shown(&open));
@@ -213,5 +212,64 @@ pub(super) fn launcher(findings: &mut Findings, enforcement: &Enforcement, memfd
             }
         };
         findings.say(Name::Launcher, Status::Enforced, detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(target: &str, read_only: bool, nosuid: bool) -> Mount {
+        Mount { target: target.into(), kind: "x".into(), read_only, nosuid, only_pids: false }
+    }
+
+    #[test]
+    fn a_mount_that_the_plan_does_not_open_fails() {
+        let plan =
+            [("/tmp", Access::ReadWrite), ("/a", Access::ReadWrite), ("/a/b", Access::ReadOnly)];
+        let plan = plan.map(|(target, access)| (PathBuf::from(target), access)).into();
+        let rows: [(&[Mount], Status); 7] = [
+            (&[mount("/", true, true), mount("/tmp", false, true)], Status::Enforced),
+            (&[mount("/", false, true)], Status::Failed),
+            (&[mount("/usr", false, true)], Status::Failed),
+            // A mount of the host's beneath a bind came with it.
+            (&[mount("/a/c", false, true)], Status::Enforced),
+            (&[mount("/a/b/c", false, true)], Status::Failed),
+            (&[mount("/tmpx", false, true)], Status::Failed),
+            (&[mount("/usr", true, false)], Status::Failed),
+        ];
+        for (table, status) in rows {
+            let mut findings = Findings::new();
+            mounts(&mut findings, &plan, table);
+            let targets: Vec<_> = table.iter().map(|mount| &mount.target).collect();
+            assert_eq!(findings.status_of(Name::Mounts), Some(status), "{targets:?}");
+        }
+    }
+
+    #[test]
+    fn a_procfs_of_another_kind_than_asked_for_fails() {
+        let procfs = |read_only, only_pids| Mount {
+            kind: "proc".into(),
+            only_pids,
+            ..mount("/proc", read_only, true)
+        };
+        let mask = || mount("/proc/kcore", true, true);
+        let rows: [(ProcKind, &[Mount], Status); 9] = [
+            (ProcKind::ReadOnly, &[procfs(true, false), mask()], Status::Enforced),
+            (ProcKind::ReadOnly, &[procfs(true, false)], Status::Failed),
+            (ProcKind::ReadOnly, &[procfs(false, false), mask()], Status::Failed),
+            (ProcKind::ReadOnly, &[mask()], Status::Failed),
+            (ProcKind::Minimal, &[procfs(true, true)], Status::Enforced),
+            (ProcKind::Minimal, &[procfs(true, false)], Status::Failed),
+            (ProcKind::Masked, &[procfs(false, false), mask()], Status::Enforced),
+            (ProcKind::None, &[], Status::Enforced),
+            (ProcKind::None, &[procfs(true, false)], Status::Failed),
+        ];
+        for (kind, table, status) in rows {
+            let mut findings = Findings::new();
+            let profile = SandboxProfile { proc: kind, ..SandboxProfile::default() };
+            proc(&mut findings, &profile, table);
+            assert_eq!(findings.status_of(Name::Proc), Some(status), "{kind:?} {}", table.len());
+        }
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use postern::check::{self, Name, Report, Status};
 use postern::host::{Capability, Host};
-use postern::profile::{Loopback, ProcKind, Root, Sharing};
+use postern::profile::{Bind, Loopback, ProcKind, Root, Sharing};
 use postern::{Command, Sandbox, SandboxProfile};
 use postern_seccomp::Level;
 use postern_tests::{
-    Held, Mount, Watch, as_container_root, hold, install, mounts_of, namespaces, run, status,
-    workspace_in,
+    Held, Mount, Scratch, Watch, as_container_root, hold, install, mounts_of, namespaces, run,
+    status, workspace_in,
 };
 use serde_json::{Value, json};
 
@@ -250,6 +250,37 @@ fn a_plain_host_leaves_no_finding_unknown() {
     };
     let bare: Vec<_> = report.findings.iter().filter(explained).collect();
     assert!(bare.is_empty(), "{bare:#?}");
+}
+
+#[test]
+fn a_bind_that_the_profile_opens_is_no_mistake() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let directory = scratch.directory("with space", 0o777);
+    let bind = Bind::new(&directory, "/data in");
+    let profile = SandboxProfile::builder().rw_binds([bind]).build().unwrap();
+    let report = check::run(&profile);
+    let found = report.findings.iter().find(|found| found.name == Name::Mounts).unwrap();
+    assert_eq!(found.status, Status::Enforced, "{found:?}");
+    assert!(found.detail.contains("/data in"), "{found:?}");
+}
+
+#[test]
+fn a_python_that_is_named_and_does_not_run_is_told() {
+    let _watch = Watch::begin();
+    let rows = [
+        ("python3", Status::Enforced, "Python 3."),
+        ("/usr/bin/no-such-python", Status::Weaker, "does not run"),
+        ("/bin/false", Status::Weaker, "does not run"),
+    ];
+    for (python, status, words) in rows {
+        let profile = SandboxProfile::builder().python(python).build().unwrap();
+        let report = check::run(&profile);
+        let found = report.findings.iter().find(|found| found.name == Name::Interpreter).unwrap();
+        assert_eq!(found.status, status, "{found:?}");
+        assert!(found.detail.contains(words), "{found:?}");
+        assert!(report.ok, "{:?}", report.failure);
+    }
 }
 
 /// Root drops capabilities and starts this program again; on other hosts there is nothing to drop.
