@@ -199,3 +199,65 @@ fn ipc(findings: &mut Findings, seen: &Seen<'_>) {
         findings.say(name, Status::Enforced, detail);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use procfs::FromRead;
+    use procfs::process::Limits;
+
+    use super::*;
+    use crate::host::Host;
+    use crate::plan::resolve;
+
+    fn of(limits: &str, kernel_uid: u32, release: Release, name: Name) -> Option<Status> {
+        let profile = SandboxProfile::default();
+        let mut plan = resolve(&profile, &Host::probe(&profile).unwrap()).unwrap();
+        // As a guest's would be: here PID 1 stands for both.
+        plan.rlimits.append(&mut plan.guest_rlimits);
+        let limits = Some(Limits::from_read(limits.as_bytes()).unwrap());
+        let init = Init { status: None, limits, mounts: None, shared: None, loopback: None };
+        let enforcement = Enforcement { kernel_uid, ..Enforcement::for_tests() };
+        let mut findings = Findings::new();
+        let seen = Seen {
+            profile: &profile,
+            plan: &plan,
+            init: &init,
+            guest: None,
+            enforcement: &enforcement,
+            release: Some(release),
+        };
+        say(&mut findings, &seen);
+        findings.status_of(name)
+    }
+
+    #[test]
+    fn a_limit_is_the_planned_one_and_counted_by_run() {
+        let own = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let with = |what: &str, value: &str| -> String {
+            let line = |line: &str| match line.strip_prefix(what) {
+                Some(rest) => {
+                    let unit = rest.split_ascii_whitespace().nth(2).unwrap_or_default();
+                    format!("{what:26}{value:21}{value:21}{unit}\n")
+                }
+                None => format!("{line}\n"),
+            };
+            own.lines().map(line).collect()
+        };
+        let (files, processes) = ("Max open files", "Max processes");
+        let (old, new) = (Release { major: 5, minor: 13 }, Release { major: 5, minor: 14 });
+        let rows = [
+            (with(files, "1024"), 7, new, Name::RlimitNofile, Status::Enforced),
+            (with(files, "1023"), 7, new, Name::RlimitNofile, Status::Failed),
+            (with(files, "1025"), 7, new, Name::RlimitNofile, Status::Failed),
+            (with(files, "unlimited"), 7, new, Name::RlimitNofile, Status::Failed),
+            (with(processes, "1024"), 7, new, Name::RlimitNproc, Status::Enforced),
+            (with(processes, "1024"), 7, old, Name::RlimitNproc, Status::Weaker),
+            (with(processes, "1024"), 0, new, Name::RlimitNproc, Status::Weaker),
+            (with(processes, "9"), 7, new, Name::RlimitNproc, Status::Failed),
+        ];
+        for (limits, uid, release, name, status) in rows {
+            let found = of(&limits, uid, release, name);
+            assert_eq!(found, Some(status), "{name} uid {uid} {release:?}");
+        }
+    }
+}

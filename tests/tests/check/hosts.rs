@@ -34,7 +34,14 @@ pub(super) const ROWS: [Row; 15] = [
         status: 0,
         cause: "",
         fixes: &[],
-        findings: &[(Name::Launch, Status::Enforced, "verified")],
+        findings: &[
+            (Name::Launch, Status::Enforced, "verified"),
+            (Name::Program, Status::Enforced, "ended with 0"),
+            (Name::LimitUserNamespaces, Status::Enforced, "as read inside"),
+            (Name::LimitIpc, Status::Enforced, "as read inside"),
+            (Name::Memory, Status::NotUsed, "not limited per run"),
+            (Name::Landlock, Status::NotUsed, "not used by this version"),
+        ],
     },
     Row {
         host: &["no-user-namespaces"],
