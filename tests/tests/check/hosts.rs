@@ -152,7 +152,11 @@ pub(super) const ROWS: [Row; 15] = [
         maker: Anybody,
         status: 1,
         cause: "process-limit",
-        fixes: &[("systemd", "TasksMax="), ("docker", "--pids-limit"), ("service", "ulimit -u")],
+        fixes: &[
+            ("systemd", "TasksMax="),
+            ("docker", "--pids-limit"),
+            ("service", "prlimit --nproc="),
+        ],
         findings: &[(Name::Launch, Status::Failed, "clone: "), NOTHING_LAUNCHED],
     },
     Row {

@@ -100,7 +100,11 @@ fn process_limit() -> Vec<Fix> {
     vec![
         unit("lets the service have more processes", "TasksMax=8192\nLimitNPROC=8192\n"),
         docker("lets the container have more processes", "--pids-limit 8192 --ulimit nproc=8192"),
-        Fix::new(Place::Service, "raises the limit of the shell that starts it", "ulimit -u 8192"),
+        Fix::new(
+            Place::Service,
+            "starts it with a higher limit",
+            "prlimit --nproc=8192 -- SERVICE",
+        ),
         sysctl("lets the machine have more processes", "kernel.threads-max", 65_536),
     ]
 }
@@ -111,7 +115,7 @@ fn chroot() -> Vec<Fix> {
         Fix::new(
             Place::Service,
             "starts it with that root in a mount namespace of its own",
-            "unshare --mount sh -c 'mount --bind ROOT ROOT && cd ROOT && mkdir -p .old && \
+            "unshare --mount sh -c 'mount --rbind ROOT ROOT && cd ROOT && mkdir -p .old && \
              pivot_root . .old && umount -l /.old && exec SERVICE'",
         ),
     ]
