@@ -26,6 +26,24 @@ pub(crate) enum Verb {
     Run(Options),
     /// Print what `run` with the same options would do, one step a line, and do nothing.
     Plan(Options),
+    /// Launch a sandbox for real and say, line by line, what is enforced here, what is not and
+    /// why, and what to do about it. Changes nothing.
+    ///
+    /// The exit status is 0 when what the profile promises holds on this machine, 1 when it does
+    /// not, and 125 for a failure of postern itself, such as a profile that cannot be read.
+    Check(CheckOptions),
+}
+
+/// What to check, and how to say it.
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// A profile file, TOML or JSON by its name. [default: the default profile] [example: --profile
+    /// analysis.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// One JSON object instead of text. [default: text] [example: --json]
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to run, and where.

@@ -1,6 +1,7 @@
 //! The `postern` command; parses, calls the library, shows what came of it. No policy of its own.
 
 mod arguments;
+mod check;
 mod run;
 mod streams;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let done = match arguments.verb {
         Verb::Run(options) => run::run(options),
         Verb::Plan(options) => run::plan(options),
+        Verb::Check(options) => check::check(&options),
     };
     match done {
         Ok(code) => ExitCode::from(code),

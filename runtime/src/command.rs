@@ -173,6 +173,13 @@ impl Command {
         let mut arguments = Vec::new();
         let mut files = self.private_files.clone();
         if let Some(script) = &self.script {
+            let has_own_path = self.environment.iter().any(|(name, _)| name == "PATH");
+            match &world.python_fault {
+                Some(fault) if script.language.is_python() && !has_own_path => {
+                    return Err(CommandError::Python(fault.clone()));
+                }
+                Some(_) | None => {}
+            }
             let interpreter = script.interpreter(world)?;
             limit_inside = interpreter.limit_inside;
             arguments = interpreter.arguments;

@@ -58,7 +58,7 @@ pub(crate) fn python(setting: &Setting) -> Outcome<Vec<Table>> {
         table.promise("times faster than the Python package", ratio, 3.0, 4.0);
         if let [_, cli] = rest {
             let ratio = peer.pairwise(cli, |peer, cli| peer / cli).p50;
-            table.note(&format!("the command, a whole process: {ratio:.1} times faster"));
+            table.note(format!("the command, a whole process: {ratio:.1} times faster"));
         }
     }
     Ok(vec![table])

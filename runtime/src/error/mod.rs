@@ -2,6 +2,7 @@
 
 mod cause;
 mod command;
+mod fixes;
 mod launch;
 mod python;
 mod refusal;
@@ -11,6 +12,7 @@ use core::fmt;
 pub use cause::{Cause, causes};
 pub(crate) use cause::{Symptom, likely};
 pub use command::CommandError;
+pub use fixes::{Fix, Place};
 pub use launch::{LaunchError, Phase, StepFailure};
 pub use postern_init::step::Step;
 pub use python::PythonError;

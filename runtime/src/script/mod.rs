@@ -5,7 +5,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::CommandError;
+use crate::error::{CommandError, PythonError};
 use crate::plan::{EXCHANGE, Plan, Resource};
 
 /// Source code that a run is given as a file.
@@ -25,6 +25,12 @@ pub(crate) enum Language {
     Shell(OsString),
 }
 
+impl Language {
+    pub(crate) const fn is_python(&self) -> bool {
+        matches!(self, Language::Python)
+    }
+}
+
 /// What a command is checked against.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
@@ -32,6 +38,8 @@ pub(crate) struct World<'a> {
     pub(crate) environment: &'a [CString],
     /// The profile's interpreter.
     pub(crate) python: &'a Path,
+    /// What is known against it, on the profile's `PATH`.
+    pub(crate) python_fault: Option<PythonError>,
     /// Bytes of a process's address space.
     pub(crate) address_space: Option<u64>,
 }
@@ -41,12 +49,14 @@ impl<'a> World<'a> {
         let mut limits = plan.guest_rlimits.iter();
         let address_space = limits.find(|limit| limit.resource == Resource::AddressSpace);
         let address_space = address_space.map(|limit| limit.limit);
-        World { environment: &plan.env, python, address_space }
+        let python_fault = plan.check_python().err();
+        World { environment: &plan.env, python, python_fault, address_space }
     }
 
     #[cfg(test)]
     pub(crate) fn for_tests(environment: &'a [CString]) -> World<'a> {
-        World { environment, python: Path::new("python3"), address_space: None }
+        let python = Path::new("python3");
+        World { environment, python, python_fault: None, address_space: None }
     }
 }
 

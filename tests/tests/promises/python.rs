@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use postern::error::Error;
+use postern::error::{CommandError, Error};
 use postern::plan::Tier;
 use postern::profile::SandboxProfile;
-use postern::{Command, Sandbox};
+use postern::{Command, Ending, Sandbox};
 use postern_tests::{Scratch, Watch, run};
 use serde_json::{Value, json};
 
@@ -301,4 +301,38 @@ fn the_plan_knows_the_python_of_the_default_profile() {
     let (major, minor) = known.version.expect("a version in the executable's name");
     let expected = format!("{} {major} {minor}\n", known.guest_path.display());
     assert_eq!(found.stdout_text(), expected);
+}
+
+/// A root that holds nothing but an executable at `usr/bin/NAME`, to which `python3` leads.
+fn root_with(scratch: &Scratch, root: &str, name: Option<&str>) -> SandboxProfile {
+    let root = scratch.directory(root, 0o755);
+    let programs = root.join("usr/bin");
+    fs::create_dir_all(&programs).unwrap();
+    if let Some(name) = name {
+        fs::copy("/bin/true", programs.join(name)).unwrap();
+        symlink(name, programs.join("python3")).unwrap();
+    }
+    SandboxProfile::builder().rootfs(root).build().unwrap()
+}
+
+#[test]
+fn python_code_is_refused_where_no_python_can_run_it() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let rows = [
+        ("none", None, "python: the guest has no python3 in "),
+        ("old", Some("python3.7"), "/python3 is Python 3.7; 3.8 is the oldest"),
+    ];
+    for (root, name, words) in rows {
+        let sandbox = Sandbox::builder(root_with(&scratch, root, name)).build().unwrap();
+        let refused = sandbox.run_python("pass").unwrap_err();
+        let is_typed = matches!(&refused, Error::Command(CommandError::Python(_)));
+        assert!(is_typed && refused.to_string().contains(words), "{root}: {refused}");
+        // A path of the command's own leads elsewhere than the plan knows: the kernel decides.
+        let own = Command::python("pass").env("PATH", "/nowhere");
+        assert_eq!(sandbox.run(own).unwrap().ending, Ending::ExecFailed(libc::ENOENT), "{root}");
+        // A shell is another matter.
+        let missing = sandbox.run_bash("true").unwrap();
+        assert_eq!(missing.ending, Ending::ExecFailed(libc::ENOENT), "{root}");
+    }
 }
