@@ -24,7 +24,7 @@ pub use choices::{
     Etc, Loopback, Namespaces, ProcKind, Root, SharedGroups, Sharing, Workspace, WorkspaceAccess,
 };
 pub use field::Field;
-pub use file::ProfileFileError;
+pub use file::{PROFILE_BYTES_MAX, Place, Position, ProfileFileError};
 pub use limits::Limits;
 pub(crate) use rules::{ListedBind, check, list_binds};
 
@@ -105,10 +105,10 @@ pub struct SandboxProfile {
     pub pty_max: u32,
     /// Resource limits.
     pub limits: Limits,
-    /// The guest's uid as it sees it; default 65534, `None` (0 in a file) is uid 0 inside.
+    /// The guest's uid as it sees it; default 65534. 0 is uid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
     pub guest_uid: Option<u32>,
-    /// The guest's gid as it sees it; default 65534, `None` (0 in a file) is gid 0 inside.
+    /// The guest's gid as it sees it; default 65534. 0 is gid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
     pub guest_gid: Option<u32>,
     /// The guest's uid as the host's kernel sees it; default one leased per sandbox, or the
@@ -226,6 +226,17 @@ mod level {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// The names of all levels, as serde's errors want them.
+    const NAMES: &[&str] = &{
+        let mut names = [""; Level::ALL.len()];
+        let mut index = 0;
+        while index < names.len() {
+            names[index] = Level::ALL[index].name();
+            index += 1;
+        }
+        names
+    };
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde's `with` calls")]
     pub(super) fn serialize<S: Serializer>(
         level: &Level,
@@ -237,6 +248,7 @@ mod level {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Level, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        let word = String::deserialize(deserializer)?;
+        word.parse().map_err(|_unknown| D::Error::unknown_variant(&word, NAMES))
     }
 }
