@@ -17,6 +17,8 @@ mod file;
 mod interest;
 mod limits;
 mod rules;
+#[cfg(any(test, feature = "schema"))]
+mod schema;
 
 pub use bind::{Bind, BindAccess, BindSyntaxError, Missing, MountSpec};
 pub use builder::SandboxProfileBuilder;
@@ -27,6 +29,8 @@ pub use field::Field;
 pub use file::{PROFILE_BYTES_MAX, Place, Position, ProfileFileError};
 pub use limits::Limits;
 pub(crate) use rules::{ListedBind, check, list_binds};
+#[cfg(any(test, feature = "schema"))]
+pub use schema::schema;
 
 use crate::error::Refusal;
 
@@ -47,6 +51,7 @@ pub const WORKSPACE: &str = "/workspace";
 /// # Ok::<(), postern::error::Refusal>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxProfile {
@@ -91,6 +96,7 @@ pub struct SandboxProfile {
     pub namespaces: Namespaces,
     /// The system-call filter; default [`Level::Compat`].
     #[serde(with = "level")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "schema::LevelName"))]
     pub seccomp: Level,
     /// Bytes of `/tmp`; default 64 MiB. Each run has a `/tmp` of its own, unless a mount of the
     /// profile lies beneath it: then all runs of the sandbox share one, as they do the workspace.
@@ -107,9 +113,11 @@ pub struct SandboxProfile {
     pub limits: Limits,
     /// The guest's uid as it sees it; default 65534. 0 is uid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "u32"))]
     pub guest_uid: Option<u32>,
     /// The guest's gid as it sees it; default 65534. 0 is gid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "u32"))]
     pub guest_gid: Option<u32>,
     /// The guest's uid as the host's kernel sees it; default one leased per sandbox, or the
     /// service's own where it has no right to another.
@@ -227,7 +235,7 @@ mod level {
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// The names of all levels, as serde's errors want them.
-    const NAMES: &[&str] = &{
+    pub(super) const NAMES: &[&str] = &{
         let mut names = [""; Level::ALL.len()];
         let mut index = 0;
         while index < names.len() {

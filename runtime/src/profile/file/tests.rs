@@ -7,6 +7,7 @@ mod files;
 mod keys;
 mod mutants;
 mod options;
+mod schema;
 mod texts;
 mod written;
 

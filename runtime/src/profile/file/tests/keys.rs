@@ -12,7 +12,7 @@ fn example(key: &Key) -> Value {
 }
 
 /// A file that sets one key to its example, within the examples of the tables around it.
-fn file(key: &Key) -> String {
+pub(super) fn file(key: &Key) -> String {
     let (mut path, mut value) = (key.path, example(key));
     while !path.is_empty() {
         if let Some(list) = path.strip_suffix("[]") {
