@@ -34,6 +34,11 @@ pub use schema::schema;
 
 use crate::error::Refusal;
 
+/// The guide's examples in Rust are tried like those of these pages.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/profiles.md")]
+struct Guide;
+
 /// Where the guest's workspace is, except under [`Root::HostView`] on a host without such a
 /// directory.
 pub const WORKSPACE: &str = "/workspace";

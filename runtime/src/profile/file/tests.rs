@@ -4,6 +4,7 @@ use super::set::FIELDS;
 use super::{ProfileFileError, SandboxProfile};
 
 mod files;
+mod guide;
 mod keys;
 mod mutants;
 mod options;
