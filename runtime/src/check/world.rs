@@ -76,7 +76,11 @@ fn mounts(findings: &mut Findings, plan: &BTreeMap<PathBuf, Access>, table: &[Mo
         let targets = mounts.iter().map(|mount| mount.target.display().to_string());
         targets.collect::<Vec<_>>().join(" ")
     };
-    let open: Vec<_> = table.iter().filter(|mount| !mount.read_only).collect();
+    let is_covered = |(at, mount): &(usize, &Mount)| {
+        table.iter().skip(at + 1).any(|later| later.target == mount.target)
+    };
+    let seen = table.iter().enumerate().filter(|entry| !is_covered(entry)).map(|entry| entry.1);
+    let open: Vec<_> = seen.filter(|mount| !mount.read_only).collect();
     let is_wrong = |mount: &&Mount| planned(plan, &mount.target) == Access::ReadOnly;
     let wrong: Vec<_> = open.iter().copied().filter(is_wrong).collect();
     let set_id: Vec<_> = table.iter().filter(|mount| !mount.nosuid).collect();
