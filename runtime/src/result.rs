@@ -59,9 +59,10 @@ pub struct ProcResult {
     pub stderr: Vec<u8>,
     /// It was killed because its time was up.
     pub timed_out: bool,
-    /// The caller asked for its end, by [`Process::terminate`](crate::Process::terminate) or
-    /// [`Process::kill`](crate::Process::kill), before its result was taken. It may have ended by
-    /// itself all the same; `ending` says how it did.
+    /// The caller asked for its end, by [`Process::terminate`](crate::Process::terminate),
+    /// [`Process::kill`](crate::Process::kill) or [`ProcessHandle::kill`](crate::ProcessHandle::kill),
+    /// before its result was taken. It may have ended by itself all the same; `ending` says how it
+    /// did.
     pub terminated: bool,
     /// It wrote more than the cap; what is missing was dropped.
     pub truncated: bool,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,12 @@ pub(crate) fn soon<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
 
 /// The host's number of a run's PID 1, which its pidfd tells.
 pub fn init_of(process: &Process) -> i32 {
-    let pidfd = process.pidfd().expect("a started run").as_raw_fd();
+    pid_of(process.pidfd().expect("a started run"))
+}
+
+/// The process that a pidfd is of.
+pub fn pid_of(pidfd: BorrowedFd<'_>) -> i32 {
+    let pidfd = pidfd.as_raw_fd();
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{pidfd}")).unwrap();
     let pid = text.lines().find_map(|line| line.strip_prefix("Pid:")).expect("a pidfd");
     pid.trim().parse().unwrap()
@@ -40,7 +45,7 @@ pub fn guest_of(init: i32) -> i32 {
 }
 
 /// The children of a process, zombies included.
-pub(crate) fn children(parent: i32) -> Vec<i32> {
+pub fn children(parent: i32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()

@@ -16,7 +16,8 @@ mod scratch;
 mod table;
 
 pub use host::{
-    as_container_root, descriptors, guest_of, init_of, memory_holds, namespaces, status,
+    as_container_root, children, descriptors, guest_of, init_of, memory_holds, namespaces, pid_of,
+    status,
 };
 pub use plan::{Mount, mounts_in, mounts_of, workspace_in};
 pub use probe::{Held, PROBE, PROBE_PATH, ask, command, hold, install, run, try_hold};

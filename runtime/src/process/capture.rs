@@ -12,8 +12,26 @@ use crate::sys::write_without_sigpipe;
 
 /// Two pages: most runs write less, and none should pay for clearing more.
 const CHUNK: usize = 8 * 1024;
-/// Reads in a row before the other streams get their turn.
+/// Reads in a row before the other streams get their turn, and other tasks theirs.
 const READS_MAX: usize = 128;
+/// Likewise writes, each of which a pipe takes 64 KiB of.
+pub(crate) const WRITES_MAX: usize = 16;
+
+/// Whether a stream was left because it had no more, or because others wait for their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// All that could be; it is time to wait for news.
+    All,
+    /// There may be more already.
+    Some,
+}
+
+impl Moved {
+    /// Of two streams.
+    pub(crate) fn and(self, other: Moved) -> Moved {
+        if self == Moved::All { other } else { self }
+    }
+}
 
 /// The host's end of a pipe, which never makes it wait. Shared with whoever waits for it to be
 /// ready, so that a number is not given out anew while it is still being waited for.
@@ -106,14 +124,15 @@ impl Capture {
     }
 
     /// Reads what is there. Beyond the cap it is read and dropped, so that the guest is not held up.
-    pub(crate) fn read_all(&mut self) {
+    pub(crate) fn read_all(&mut self) -> Moved {
         let mut chunk = [0u8; CHUNK];
         for _ in 0..READS_MAX {
             match self.read(&mut chunk) {
                 Some(len) => self.keep(chunk.get(..len).unwrap_or_default()),
-                None => return,
+                None => return Moved::All,
             }
         }
+        Moved::Some
     }
 
     /// The next piece, if one is there; read into `scratch`, which is as long as one may be.
@@ -158,18 +177,24 @@ impl Feed {
         &self.end
     }
 
-    /// Writes what fits; true once all is written or the guest no longer reads.
-    pub(crate) fn is_done_after_write(&mut self) -> bool {
-        loop {
-            let left = self.bytes.get(self.at..).unwrap_or_default();
-            if left.is_empty() {
-                return true;
-            }
-            match self.end.write(left) {
+    /// Writes what fits.
+    pub(crate) fn write_all(&mut self) -> Moved {
+        for _ in 0..WRITES_MAX {
+            match self.end.write(self.bytes.get(self.at..).unwrap_or_default()) {
                 Ok(Some(len)) => self.at += len,
-                Ok(None) => return false,
-                Err(_) => return true,
+                Ok(None) => return Moved::All,
+                // Nobody reads any more.
+                Err(_) => self.at = self.bytes.len(),
+            }
+            if self.is_done() {
+                return Moved::All;
             }
         }
+        Moved::Some
+    }
+
+    /// All is written, or nobody reads it.
+    pub(crate) fn is_done(&self) -> bool {
+        self.at >= self.bytes.len()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -10,11 +11,13 @@ use rustix::process::{Signal, pidfd_send_signal};
 #[derive(Debug, Clone)]
 pub struct ProcessHandle {
     pidfd: Option<Arc<OwnedFd>>,
+    /// The run's own: its result tells that its end was asked for.
+    stopped: Arc<AtomicBool>,
 }
 
 impl ProcessHandle {
-    pub(crate) fn new(pidfd: Option<Arc<OwnedFd>>) -> ProcessHandle {
-        ProcessHandle { pidfd }
+    pub(crate) fn new(pidfd: Option<Arc<OwnedFd>>, stopped: Arc<AtomicBool>) -> ProcessHandle {
+        ProcessHandle { pidfd, stopped }
     }
 
     /// As [`Process::signal`](crate::Process::signal).
@@ -27,6 +30,7 @@ impl ProcessHandle {
 
     /// Kills everything in the run at once.
     pub fn kill(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
         self.signal(Signal::KILL);
     }
 }

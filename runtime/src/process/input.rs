@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::capture::End;
+use super::capture::{End, Moved, WRITES_MAX};
 use super::run::Run;
 use crate::launch::socket;
 
@@ -18,15 +18,18 @@ impl Run {
         self.streams.stdin.as_mut().ok_or_else(closed)
     }
 
-    /// Writes what fits into the guest's input and takes it off `bytes`; true once nothing is left.
-    pub(crate) fn is_written(&mut self, bytes: &mut &[u8]) -> io::Result<bool> {
-        while !bytes.is_empty() {
+    /// Writes what fits into the guest's input and takes it off `bytes`.
+    pub(crate) fn write(&mut self, bytes: &mut &[u8]) -> io::Result<Moved> {
+        for _ in 0..WRITES_MAX {
+            if bytes.is_empty() {
+                return Ok(Moved::All);
+            }
             match self.input()?.write(bytes)? {
                 Some(len) => *bytes = bytes.get(len..).unwrap_or_default(),
-                None => return Ok(false),
+                None => return Ok(Moved::All),
             }
         }
-        Ok(true)
+        Ok(Moved::Some)
     }
 
     /// Waits until the input takes more, or something is due and done.

@@ -10,6 +10,7 @@ mod run;
 pub(crate) mod streams;
 #[cfg(feature = "tokio")]
 pub(crate) mod tokio;
+mod turn;
 
 use std::fs::File;
 use std::io;
@@ -27,9 +28,9 @@ pub(crate) use run::{Parts, Run};
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
 use crate::result::ProcResult;
-use capture::{Capture, End};
+use capture::{Capture, End, Moved};
 use output::Splitter;
-use run::{Taking, Turn, Wait};
+use turn::{Taking, Turn, Wait};
 
 /// A live run. Dropping it kills the run, and everything in it, without waiting.
 ///
@@ -75,7 +76,7 @@ impl Process {
     /// What ends the run or signals it from elsewhere, such as another thread, while this one waits.
     #[must_use]
     pub fn handle(&self) -> ProcessHandle {
-        ProcessHandle::new(self.run.pidfd().cloned())
+        self.run.handle()
     }
 
     /// The writing end of stdin, for [`Stdin::Piped`](crate::Stdin::Piped); closing it ends the
@@ -103,8 +104,10 @@ impl Process {
     /// `BrokenPipe` when the guest no longer reads, its time was up, or stdin is no pipe or closed.
     pub fn write_stdin(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let mut left = bytes.as_ref();
-        while !self.run.is_written(&mut left)? {
-            self.run.wait_writable()?;
+        while !left.is_empty() {
+            if self.run.write(&mut left)? == Moved::All && !left.is_empty() {
+                self.run.wait_writable()?;
+            }
         }
         Ok(())
     }
@@ -126,7 +129,7 @@ impl Process {
             match self.run.turn(Taking::Pieces, Wait::Yes)? {
                 Turn::Chunk(chunk) => return Ok(Some(chunk)),
                 Turn::Done => return Ok(None),
-                Turn::Again => {}
+                Turn::Again | Turn::More => {}
             }
         }
     }

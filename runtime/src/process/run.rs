@@ -13,10 +13,11 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use super::capture::{Capture, End as StreamEnd, Feed};
+use super::capture::{Capture, End as StreamEnd, Feed, Moved};
 use super::end::{End, Stage};
-use super::output::Chunk;
+use super::handle::ProcessHandle;
 use super::streams::Streams;
+use super::turn::{Taking, Turn, Wait};
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError, Phase};
 use crate::launch::socket::{self, Incoming};
@@ -61,7 +62,7 @@ pub(crate) struct Run {
     /// When streams that a stranger holds are given up.
     drain_at: Option<Instant>,
     /// The caller asked for its end.
-    stopped: AtomicBool,
+    stopped: Arc<AtomicBool>,
     killed: AtomicBool,
     /// The process that started it.
     owner: Pid,
@@ -73,36 +74,6 @@ impl core::fmt::Debug for Run {
         let mut shown = f.debug_struct("Run");
         shown.field("pidfd", &self.pidfd).field("end", &self.end).finish_non_exhaustive()
     }
-}
-
-/// What becomes of output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taking {
-    /// It is kept, up to the cap.
-    All,
-    /// It is handed over, a piece at a time; what nobody takes stays in the pipe.
-    Pieces,
-}
-
-/// How long a turn may wait for something to happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Not at all.
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "the async way of waiting"))]
-    No,
-    /// Until something does or is due.
-    Yes,
-}
-
-/// What a turn came to.
-#[derive(Debug)]
-pub(crate) enum Turn {
-    /// A piece of output.
-    Chunk(Chunk),
-    /// Nothing more will come: no output, and with [`Taking::All`] no end either.
-    Done,
-    /// Something happened, or nothing did.
-    Again,
 }
 
 impl Run {
@@ -120,7 +91,7 @@ impl Run {
             grace_at: None,
             death_at: None,
             drain_at: None,
-            stopped: AtomicBool::new(false),
+            stopped: Arc::default(),
             killed: AtomicBool::new(false),
             owner: rustix::process::getpid(),
         }
@@ -198,6 +169,10 @@ impl Run {
         self.pidfd.as_ref()
     }
 
+    pub(crate) fn handle(&self) -> ProcessHandle {
+        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.stopped))
+    }
+
     pub(crate) fn send(&self, signal: Signal) {
         if let Some(pidfd) = &self.pidfd {
             // ESRCH: the run is over already.
@@ -216,9 +191,10 @@ impl Run {
     }
 
     pub(crate) fn terminate(&mut self, grace: Duration) {
-        self.stopped.store(true, Ordering::Relaxed);
-        self.send(Signal::TERM);
-        self.grace_at = self.grace_at.or(Instant::now().checked_add(grace));
+        if !self.stopped.swap(true, Ordering::Relaxed) {
+            self.send(Signal::TERM);
+            self.grace_at = Instant::now().checked_add(grace);
+        }
     }
 
     /// The run ends `timeout` from now at the latest.
@@ -241,9 +217,6 @@ impl Run {
     pub(super) fn meet_dues(&mut self, now: Instant) -> Result<(), Error> {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if self.end.stage == Stage::Over {
-            if is_due(self.drain_at) {
-                self.streams.captures().for_each(Capture::close);
-            }
             return Ok(());
         }
         if self.killed.load(Ordering::Relaxed) {
@@ -268,21 +241,42 @@ impl Run {
             return Ok(Turn::Chunk(chunk));
         }
         let is_over = self.end.stage == Stage::Over;
-        if self.streams.are_closed() && (taking == Taking::Pieces || is_over) {
+        if is_over && self.drain_at.is_some_and(|at| at <= Instant::now()) {
+            self.give_up_streams(taking);
+        }
+        if self.is_done(taking) {
             return Ok(Turn::Done);
         }
         let is_init_over = self.poll(wait)?;
-        match taking {
+        let moved = match taking {
             Taking::All => self.streams.pump(),
             Taking::Pieces => self.streams.pump_input(),
-        }
+        };
         if !is_over {
             if is_init_over {
                 self.end.stage = Stage::InitOver;
             }
             self.take_records()?;
         }
-        Ok(Turn::Again)
+        Ok(match moved {
+            // Nothing would tell of it any more.
+            _ if self.is_done(taking) => Turn::Done,
+            Moved::All => Turn::Again,
+            Moved::Some => Turn::More,
+        })
+    }
+
+    fn is_done(&self, taking: Taking) -> bool {
+        let is_enough = taking == Taking::Pieces || self.end.stage == Stage::Over;
+        is_enough && self.streams.are_closed()
+    }
+
+    /// Takes what is there, however late the caller has come for it, and waits for no more.
+    fn give_up_streams(&mut self, taking: Taking) {
+        if taking == Taking::All {
+            self.streams.pump();
+        }
+        self.streams.captures().for_each(Capture::close);
     }
 
     /// Waits for one thing to happen; whether PID 1 has just been seen to be gone.

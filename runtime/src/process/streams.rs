@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::capture::{Capture, End, Feed};
+use super::capture::{Capture, End, Feed, Moved};
 use super::output::{Chunk, OutputStream};
 use crate::command::{Command, Input, OUTPUT_BYTES_MAX};
 use crate::error::LaunchError;
@@ -85,16 +85,19 @@ impl Streams {
     }
 
     /// Moves what can be moved without waiting.
-    pub(crate) fn pump(&mut self) {
-        self.captures().for_each(Capture::read_all);
-        self.pump_input();
+    pub(crate) fn pump(&mut self) -> Moved {
+        let read = self.captures().map(Capture::read_all).fold(Moved::All, Moved::and);
+        read.and(self.pump_input())
     }
 
     /// Feeds what the guest takes.
-    pub(crate) fn pump_input(&mut self) {
-        if self.feed.as_mut().is_some_and(Feed::is_done_after_write) {
+    pub(crate) fn pump_input(&mut self) -> Moved {
+        let Some(feed) = self.feed.as_mut() else { return Moved::All };
+        let moved = if feed.is_done() { Moved::All } else { feed.write_all() };
+        if feed.is_done() {
             self.feed = None;
         }
+        moved
     }
 
     /// A piece of output, if one is there. The two take turns, so that neither starves the other.

@@ -10,17 +10,18 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::capture::{Capture, End, Feed};
+use super::capture::{Capture, End, Feed, Moved};
 use super::handle::ProcessHandle;
 use super::output::{Chunk, Line, Splitter};
-use super::run::{Run, Taking, Turn, Wait, lost_line};
+use super::run::{Run, lost_line};
+use super::turn::{Taking, Turn, Wait};
 use crate::error::{Error, LaunchError};
 use crate::result::ProcResult;
 use crate::sys;
 
 /// A live run in an async service. Dropping it kills the run, and everything in it, without waiting.
 ///
-/// Needs a tokio runtime with its I/O and time drivers. Where a method says nothing else, dropping
+/// Needs a tokio runtime with its I/O and time drivers; tokio panics without them. Where a method says nothing else, dropping
 /// its future loses nothing and ends nothing: the next call goes on.
 #[derive(Debug)]
 pub struct AsyncProcess {
@@ -96,6 +97,19 @@ impl Readiness {
     }
 }
 
+/// Lets the other tasks of the runtime have a turn.
+async fn let_others() {
+    let mut yielded = false;
+    let once = |context: &mut Context<'_>| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    };
+    std::future::poll_fn(once).await;
+}
+
 impl AsyncProcess {
     pub(crate) fn new(run: Run) -> Result<AsyncProcess, LaunchError> {
         let ready = Readiness::new(&run).map_err(lost_line)?;
@@ -131,13 +145,20 @@ impl AsyncProcess {
     /// Turns until there is something to hand over, or nothing any more.
     async fn turn(&mut self, taking: Taking) -> Result<Option<Chunk>, Error> {
         loop {
+            let mut more = false;
             // Twice, since what a first turn learns can make a second one the last.
             for _ in 0..2 {
                 match self.run.turn(taking, Wait::No)? {
                     Turn::Chunk(chunk) => return Ok(Some(chunk)),
                     Turn::Done => return Ok(None),
-                    Turn::Again => {}
+                    Turn::Again => more = false,
+                    Turn::More => more = true,
                 }
+            }
+            if more {
+                // No news will tell of what is there already.
+                let_others().await;
+                continue;
             }
             let with_input = self.run.streams.feed.is_some();
             let due = self.run.due_at();
@@ -154,7 +175,7 @@ impl AsyncProcess {
     /// As [`Process::handle`](super::Process::handle).
     #[must_use]
     pub fn handle(&self) -> ProcessHandle {
-        ProcessHandle::new(self.run.pidfd().cloned())
+        self.run.handle()
     }
 
     /// As [`Process::write_stdin`](super::Process::write_stdin). When its future is dropped, a part
@@ -164,10 +185,14 @@ impl AsyncProcess {
     /// As [`Process::write_stdin`](super::Process::write_stdin).
     pub async fn write_stdin(&mut self, bytes: impl AsRef<[u8]> + Send) -> io::Result<()> {
         let mut left = bytes.as_ref();
-        while !self.run.is_written(&mut left)? {
-            let due = self.run.due_at();
+        while !left.is_empty() {
+            let moved = self.run.write(&mut left)?;
             self.run.meet_dues(Instant::now()).map_err(io::Error::other)?;
-            self.news_of_input(due).await?;
+            if moved == Moved::Some {
+                let_others().await;
+            } else if !left.is_empty() {
+                self.news_of_input(self.run.due_at()).await?;
+            }
         }
         Ok(())
     }

@@ -14,12 +14,15 @@ use crate::result::ProcResult;
 impl Sandbox {
     /// As [`Sandbox::run`], for an async service. Dropping the future kills the run.
     ///
-    /// Needs a tokio runtime with its I/O and time drivers; nothing is spawned on it. Starting a
+    /// Needs a tokio runtime with its I/O and time drivers, and nothing is spawned on it. Starting a
     /// run takes a few system calls that do not wait; only the first run after a launcher was lost
     /// builds another, which takes about as long as [`SandboxBuilder::build`](super::SandboxBuilder::build).
     ///
     /// # Errors
     /// As [`Sandbox::run`].
+    ///
+    /// # Panics
+    /// As tokio does, outside of a runtime or on one without those drivers. Nothing keeps running.
     pub async fn run_async(&self, command: impl Into<Command> + Send) -> Result<ProcResult, Error> {
         self.start_async(command).await?.wait().await
     }

@@ -1,6 +1,7 @@
 import resource, sys
 limit, sys.argv[:3] = int(sys.argv[1]), sys.argv[2:3]
-sys.path[0] = sys.argv[0].rpartition('/')[0]
+if not getattr(sys.flags, 'safe_path', False):
+    sys.path[0] = sys.argv[0].rpartition('/')[0]
 def hook(kind, error, trace, show=sys.excepthook):
     while trace and trace.tb_frame.f_code.co_filename == '<string>':
         trace = trace.tb_next
