@@ -122,6 +122,7 @@ impl<'de> Deserialize<'de> for Bind {
 
 /// What a missing source means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     /// The launch is refused.
@@ -133,6 +134,7 @@ pub enum Missing {
 
 /// Whether a bind of the ordered list may be written through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BindAccess {
     /// No.
@@ -147,6 +149,7 @@ pub enum BindAccess {
 /// Later entries may lie over or beneath earlier ones. A `tmpfs` is made once per sandbox: what
 /// one run writes there, the next run of the same sandbox sees, as with the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MountSpec {
     /// A recursive bind of a host path.
@@ -197,6 +200,7 @@ pub enum MountSpec {
         target: PathBuf,
         /// What it holds; UTF-8 text when it comes from a profile file.
         #[serde(with = "text")]
+        #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
         contents: Vec<u8>,
         /// Permission bits; default 0o644.
         #[serde(default = "file_mode")]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// In a file: `workspace.owned = { size_bytes = 1048576 }` or
 /// `workspace.directory = { path = "/srv/job", access = "shared" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Workspace {
     /// A bounded [tmpfs(5)](https://man7.org/linux/man-pages/man5/tmpfs.5.html) that lives as
@@ -50,6 +51,7 @@ impl Default for Workspace {
 
 /// What is done to a caller's workspace before the first run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceAccess {
     /// Nothing: the guest's kernel uid must already be able to write there.
@@ -61,6 +63,7 @@ pub enum WorkspaceAccess {
 
 /// What the guest's `/` is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Root {
     /// A small read-only tmpfs that holds the system directories and little else.
@@ -73,6 +76,7 @@ pub enum Root {
 
 /// What the guest's `/etc` holds; [`Root::HostView`] has the host's own and ignores this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Etc {
     /// Generated `passwd`, `group`, `hosts`, `nsswitch.conf` and `host.conf`, and the few
@@ -85,6 +89,7 @@ pub enum Etc {
 
 /// What the guest's `/proc` is. See [proc(5)](https://man7.org/linux/man-pages/man5/proc.5.html).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProcKind {
     /// A fresh read-only procfs with masks over the files that leak when read. Writing to
@@ -102,6 +107,7 @@ pub enum ProcKind {
 
 /// Whether `lo` is up in the guest's own network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loopback {
     /// Programs in one run can reach one another on 127.0.0.1 and `::1`.
@@ -113,6 +119,7 @@ pub enum Loopback {
 
 /// Whether the guest has a namespace to itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// A fresh one for each run; that it cannot be made is a failed launch.
@@ -127,6 +134,7 @@ pub enum Sharing {
 ///
 /// See [namespaces(7)](https://man7.org/linux/man-pages/man7/namespaces.7.html).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Namespaces {
     /// Process ids.
@@ -143,6 +151,7 @@ pub struct Namespaces {
 
 /// What to do about supplementary groups that the host cannot drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SharedGroups {
     /// Go on, with a warning that lists them.

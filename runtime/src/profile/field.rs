@@ -34,6 +34,11 @@ impl Field {
     pub const fn name(self) -> &'static str {
         self.name
     }
+
+    /// Name, index and part.
+    pub(super) const fn steps(self) -> (&'static str, Option<usize>, Option<&'static str>) {
+        (self.name, self.index, self.part)
+    }
 }
 
 impl fmt::Display for Field {

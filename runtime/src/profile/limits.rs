@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 /// See [getrlimit(2)](https://man7.org/linux/man-pages/man2/getrlimit.2.html). In a file an
 /// optional limit is a number or `"unlimited"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Processes and threads of one run (`RLIMIT_NPROC`); default 1024. Counted per sandbox from
     /// Linux 5.14, per kernel uid before.
     #[serde(with = "limit")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "super::schema::Limit"))]
     pub nproc: Option<u64>,
     /// Open descriptors of one process (`RLIMIT_NOFILE`); default 1024.
     pub nofile: u64,
@@ -27,12 +29,15 @@ pub struct Limits {
     pub msgqueue_bytes: u64,
     /// Bytes of a process's stack, and of each glibc thread's (`RLIMIT_STACK`); default 8 MiB.
     #[serde(with = "limit")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "super::schema::Limit"))]
     pub stack_bytes: Option<u64>,
     /// Bytes of one process's address space (`RLIMIT_AS`); default unlimited.
     #[serde(with = "limit")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "super::schema::Limit"))]
     pub address_space_bytes: Option<u64>,
     /// Seconds of processor time of one process (`RLIMIT_CPU`); default unlimited.
     #[serde(with = "limit")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "super::schema::Limit"))]
     pub cpu_seconds: Option<u64>,
 }
 

@@ -17,6 +17,8 @@ mod file;
 mod interest;
 mod limits;
 mod rules;
+#[cfg(any(test, feature = "schema"))]
+mod schema;
 
 pub use bind::{Bind, BindAccess, BindSyntaxError, Missing, MountSpec};
 pub use builder::SandboxProfileBuilder;
@@ -24,11 +26,18 @@ pub use choices::{
     Etc, Loopback, Namespaces, ProcKind, Root, SharedGroups, Sharing, Workspace, WorkspaceAccess,
 };
 pub use field::Field;
-pub use file::ProfileFileError;
+pub use file::{PROFILE_BYTES_MAX, Place, Position, ProfileFileError};
 pub use limits::Limits;
 pub(crate) use rules::{ListedBind, check, list_binds};
+#[cfg(any(test, feature = "schema"))]
+pub use schema::schema;
 
 use crate::error::Refusal;
+
+/// The guide's examples in Rust are tried like those of these pages.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/profiles.md")]
+struct Guide;
 
 /// Where the guest's workspace is, except under [`Root::HostView`] on a host without such a
 /// directory.
@@ -47,6 +56,7 @@ pub const WORKSPACE: &str = "/workspace";
 /// # Ok::<(), postern::error::Refusal>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxProfile {
@@ -91,6 +101,7 @@ pub struct SandboxProfile {
     pub namespaces: Namespaces,
     /// The system-call filter; default [`Level::Compat`].
     #[serde(with = "level")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "schema::LevelName"))]
     pub seccomp: Level,
     /// Bytes of `/tmp`; default 64 MiB. Each run has a `/tmp` of its own, unless a mount of the
     /// profile lies beneath it: then all runs of the sandbox share one, as they do the workspace.
@@ -105,11 +116,13 @@ pub struct SandboxProfile {
     pub pty_max: u32,
     /// Resource limits.
     pub limits: Limits,
-    /// The guest's uid as it sees it; default 65534, `None` (0 in a file) is uid 0 inside.
+    /// The guest's uid as it sees it; default 65534. 0 is uid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "u32"))]
     pub guest_uid: Option<u32>,
-    /// The guest's gid as it sees it; default 65534, `None` (0 in a file) is gid 0 inside.
+    /// The guest's gid as it sees it; default 65534. 0 is gid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "u32"))]
     pub guest_gid: Option<u32>,
     /// The guest's uid as the host's kernel sees it; default one leased per sandbox, or the
     /// service's own where it has no right to another.
@@ -226,6 +239,17 @@ mod level {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// The names of all levels, as serde's errors want them.
+    pub(super) const NAMES: &[&str] = &{
+        let mut names = [""; Level::ALL.len()];
+        let mut index = 0;
+        while index < names.len() {
+            names[index] = Level::ALL[index].name();
+            index += 1;
+        }
+        names
+    };
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde's `with` calls")]
     pub(super) fn serialize<S: Serializer>(
         level: &Level,
@@ -237,6 +261,7 @@ mod level {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Level, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        let word = String::deserialize(deserializer)?;
+        word.parse().map_err(|_unknown| D::Error::unknown_variant(&word, NAMES))
     }
 }
