@@ -22,9 +22,9 @@ pub(crate) enum Failure {
     /// The library refused or failed.
     Sandbox(postern::Error),
     /// A profile file, or a profile that cannot be written as one.
-    Profile(ProfileFileError),
+    Profile(Box<ProfileFileError>),
     /// `--set` with what no profile can hold.
-    Setting { key: String, source: ProfileFileError },
+    Setting { key: String, source: Box<ProfileFileError> },
     /// A file or directory that an option names.
     File { what: &'static str, path: PathBuf, source: io::Error },
     /// Source code that is no file of a size that can be taken.
@@ -49,7 +49,7 @@ impl From<Refusal> for Failure {
 
 impl From<ProfileFileError> for Failure {
     fn from(error: ProfileFileError) -> Failure {
-        Failure::Profile(error)
+        Failure::Profile(Box::new(error))
     }
 }
 
@@ -87,11 +87,10 @@ struct CauseFacts {
 impl Failure {
     /// The exit status.
     pub(crate) fn code(&self) -> u8 {
-        match self {
-            Failure::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(OWN_FAILURE),
-            failure if failure.is_closed_pipe() => PIPE_CLOSED,
-            _ => OWN_FAILURE,
+        if let Failure::Interrupted { signal } = self {
+            return u8::try_from(128 + signal).unwrap_or(OWN_FAILURE);
         }
+        if self.is_closed_pipe() { PIPE_CLOSED } else { OWN_FAILURE }
     }
 
     /// The reader of our stdout has seen what it wanted.
@@ -172,12 +171,10 @@ fn refused(refusal: &Refusal) -> Facts {
         Some((fact, advice)) => (fact, Some(advice.to_owned())),
         None => (words, None),
     };
-    let fix = match refusal {
-        Refusal::WorkspaceNotWritable { .. } => advice.map(|advice| {
-            format!("{advice} (--workspace-access shared), which opens it to every local user")
-        }),
-        _ => advice,
-    };
+    let fix = advice.map(|advice| match matches!(refusal, Refusal::WorkspaceNotWritable { .. }) {
+        true => format!("{advice} (--workspace-access shared), which lets every local user write"),
+        false => advice,
+    });
     Facts {
         kind: "refused",
         message: format!("{fact}{mark}"),
@@ -189,6 +186,7 @@ fn refused(refusal: &Refusal) -> Facts {
 }
 
 /// `cause` and `fix` get lines of their own, and so leave the sentence.
+#[expect(clippy::wildcard_enum_match_arm, reason = "of the others the sentence says it all")]
 fn launch(error: &LaunchError, plain: Facts) -> Facts {
     let with = |cause: &Option<Cause>, facts: Facts| match cause {
         None => facts,
@@ -221,6 +219,7 @@ fn launch(error: &LaunchError, plain: Facts) -> Facts {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are a fact and advice")]
 fn profile(error: &ProfileFileError) -> Facts {
     match error {
         ProfileFileError::Refused { place, source } => {

@@ -30,9 +30,9 @@ fn main() -> ExitCode {
     let voice = Voice::new(arguments.verb.paint());
     let is_for_programs = arguments.verb.is_for_programs();
     let code = carry_out(arguments.verb, voice).unwrap_or_else(|failure| {
-        if is_for_programs {
-            profile::write_out(&report::json_failure(&failure.facts())).ok();
-        } else {
+        let is_told =
+            is_for_programs && profile::write_out(&report::json_failure(&failure.facts())).is_ok();
+        if !is_told {
             voice.say(&failure.lines());
         }
         failure.code()

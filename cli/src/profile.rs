@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use postern::SandboxProfile;
 use postern::profile::{Bind, Workspace};
 
-use crate::arguments::{ProfileVerb, ShowVerb, WorldOptions};
+use crate::arguments::{ProfileVerb, WorldOptions};
 use crate::failure::Failure;
 
 /// The profile file, or the default, then each `--set`, then the named options.
@@ -17,8 +17,10 @@ pub(crate) fn profile(options: &WorldOptions) -> Result<SandboxProfile, Failure>
         None => SandboxProfile::default(),
     };
     for (key, value) in &options.set {
-        let failed = |source| Failure::Setting { key: format!("{key}={value}"), source };
-        profile.set(key, value).map_err(failed)?;
+        profile.set(key, value).map_err(|source| Failure::Setting {
+            key: format!("{key}={value}"),
+            source: Box::new(source),
+        })?;
     }
     if let Some(path) = &options.workspace {
         let access = options.workspace_access;
@@ -93,9 +95,9 @@ pub(crate) fn names_variable(profile: &SandboxProfile, options: &WorldOptions, n
 /// Prints a profile, or the schema of all.
 pub(crate) fn print(verb: &ProfileVerb) -> Result<u8, Failure> {
     let text = match verb {
-        ProfileVerb::Show(ShowVerb { world, json }) => {
-            let profile = profile(world)?;
-            match json {
+        ProfileVerb::Show(show) => {
+            let profile = profile(&show.world)?;
+            match show.json {
                 true => profile.to_json_string()?,
                 false => profile.to_toml_string()?,
             }

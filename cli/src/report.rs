@@ -15,6 +15,7 @@ use crate::say::Line;
 
 /// What `--json` prints for a run.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 struct Report<'a> {
     returncode: i32,
     ending: End,

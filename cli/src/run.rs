@@ -20,7 +20,7 @@ use crate::report;
 use crate::say::{Line, Voice};
 use crate::script::{Script, script};
 use crate::signals::Signals;
-use crate::streams::{Copying, copy, feed, is_null, own};
+use crate::streams::{Copying, SlowReader, copy, feed, is_null, own};
 
 /// A run that has been asked for.
 struct Job {
@@ -137,20 +137,28 @@ impl Job {
         };
         let result = process.wait()?;
         signals.over();
-        let last = finish(copying)?;
+        let is_cut_short = result.timed_out || signals.asked().is_some();
+        let slow = if is_cut_short { SlowReader::GivenUp } else { SlowReader::Awaited };
+        let last = finish(copying, slow)?;
         // All of the run is gone; what is left of the launcher needs nobody to wait for it.
         sandbox.leave();
         let code = u8::try_from(result.returncode()).unwrap_or(u8::MAX);
-        match self.options.json {
+        let mut lines = match self.options.json {
             true => {
                 let terminated = result.terminated || signals.asked().is_some();
                 write_out(&report::json(&result, terminated))?;
+                Vec::new()
             }
-            false => explain(&result, &signals, self.options.grace, &self.program, last, voice),
-        }
+            false => explain(&result, &signals, self.options.grace, &self.program),
+        };
         if self.options.stats {
-            voice.say(&report::stats(&result));
+            lines.extend(report::stats(&result));
         }
+        if !lines.is_empty() && last.is_some_and(|byte| byte != b'\n') {
+            // The guest's last line has no end, and ours begins one.
+            std::io::stderr().write_all(b"\n").ok();
+        }
+        voice.say(&lines);
         Ok(code)
     }
 }
@@ -171,12 +179,12 @@ fn pass_through(process: &mut Process) -> std::io::Result<Outputs> {
 
 /// Waits until all output has been passed on; the last byte of stderr, or of stdout where both are
 /// one place for all we know.
-fn finish(copying: Option<Outputs>) -> Result<Option<u8>, Failure> {
+fn finish(copying: Option<Outputs>, slow: SlowReader) -> Result<Option<u8>, Failure> {
     let mut last = None;
     for (copying, what) in copying.into_iter().flatten().zip(["write to stdout", "write to stderr"])
     {
         if let Some(copying) = copying {
-            last = copying.finish().map_err(|source| Failure::Stream { what, source })?;
+            last = copying.finish(slow).map_err(|source| Failure::Stream { what, source })?;
         }
     }
     Ok(last)
@@ -193,36 +201,26 @@ fn warn(plan: &Plan, voice: Voice) {
 }
 
 /// What a person would not understand from the exit status alone.
-fn explain(
-    result: &ProcResult,
-    signals: &Signals,
-    grace: Duration,
-    program: &OsStr,
-    last: Option<u8>,
-    voice: Voice,
-) {
-    let mut lines = Vec::new();
+fn explain(result: &ProcResult, signals: &Signals, grace: Duration, program: &OsStr) -> Vec<Line> {
     if result.timed_out {
-        lines.push(Line::TimedOut);
-    } else if let Some(signal) = signals.overstayed() {
+        return vec![Line::TimedOut];
+    }
+    if let Some(signal) = signals.overstayed() {
         let grace = grace.as_secs_f64();
         let text = format!("it did not end within {grace} s of {signal}, and was killed");
-        lines.push(Line::Failure(text));
-    } else if let Ending::ExecFailed(errno) = result.ending {
+        return vec![Line::Failure(text)];
+    }
+    if let Ending::ExecFailed(errno) = result.ending {
         let why = std::io::Error::from_raw_os_error(errno);
-        lines.push(Line::Failure(format!("cannot exec {program:?}: {why}")));
-        if why.kind() == std::io::ErrorKind::NotFound {
-            let fix = "the guest sees /usr, its workspace and what is bound; show it the program \
-                       with --ro-bind, or name another";
-            lines.push(Line::Fix(fix.to_owned()));
-        }
-    } else if result.ending == Ending::LauncherLost {
+        let fix = "the guest sees /usr, its workspace and what is bound; show it the program with \
+                   --ro-bind, or name another";
+        let fix = Some(fix).filter(|_| why.kind() == std::io::ErrorKind::NotFound);
+        let failure = Line::Failure(format!("cannot exec {program:?}: {why}"));
+        return [failure].into_iter().chain(fix.map(|fix| Line::Fix(fix.to_owned()))).collect();
+    }
+    if result.ending == Ending::LauncherLost {
         let text = "launcher_lost: the launcher was killed, and the run with it";
-        lines.push(Line::Failure(text.to_owned()));
+        return vec![Line::Failure(text.to_owned())];
     }
-    if !lines.is_empty() && last.is_some_and(|byte| byte != b'\n') {
-        // The guest's last line has no end, and ours begins one.
-        std::io::stderr().write_all(b"\n").ok();
-    }
-    voice.say(&lines);
+    Vec::new()
 }

@@ -53,6 +53,9 @@ impl Voice {
 
     /// Says some lines in one piece, so that nothing of the guest's comes between them.
     pub(crate) fn say(self, lines: &[Line]) {
+        if lines.is_empty() {
+            return;
+        }
         let text: String = lines.iter().map(|line| self.render(line)).collect();
         // Nowhere left to say that it could not be said.
         std::io::stderr().write_all(text.as_bytes()).ok();

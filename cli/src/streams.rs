@@ -27,6 +27,15 @@ pub(crate) struct Copying {
     turns: Arc<AtomicU64>,
 }
 
+/// What becomes of somebody who does not read what the guest has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlowReader {
+    /// A pager, say, is waited for.
+    Awaited,
+    /// Somebody wanted the run to be over by now.
+    GivenUp,
+}
+
 /// Copies `from` to `to`. Either end is closed when the other is, so that each side learns of it.
 /// What cannot be written calls `failed`, unless the reader is gone.
 pub(crate) fn copy(from: File, to: File, failed: impl FnOnce() + Send + 'static) -> Copying {
@@ -35,9 +44,9 @@ pub(crate) fn copy(from: File, to: File, failed: impl FnOnce() + Send + 'static)
     let own_turns = Arc::clone(&turns);
     thread::spawn(move || {
         let copied = pass_on(from, to, &own_turns);
-        let copied = copied.or_else(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Ok(None),
-            _ => Err(error),
+        let copied = copied.or_else(|error| match error.kind() == io::ErrorKind::BrokenPipe {
+            true => Ok(None),
+            false => Err(error),
         });
         if copied.is_err() {
             failed();
@@ -76,7 +85,7 @@ impl Copying {
     ///
     /// # Errors
     /// As `write(2)` says; a closed pipe is not one: the reader has seen what it wanted.
-    pub(crate) fn finish(self) -> io::Result<Option<u8>> {
+    pub(crate) fn finish(self, slow: SlowReader) -> io::Result<Option<u8>> {
         let mut seen = None;
         loop {
             match self.outcome.recv_timeout(SILENCE) {
@@ -86,8 +95,9 @@ impl Copying {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let turns = self.turns.load(Ordering::Relaxed);
-                    // While it writes, somebody reads slowly, who is waited for.
-                    if turns % 2 == 1 && seen == Some(turns) {
+                    let is_reading = turns % 2 == 1;
+                    let may_give_up = is_reading || slow == SlowReader::GivenUp;
+                    if may_give_up && seen == Some(turns) {
                         return Ok(None);
                     }
                     seen = Some(turns);

@@ -168,7 +168,7 @@ pub(crate) enum ProfileVerb {
     /// Print the profile that the options come to, every key in it.
     ///
     /// What is printed is a profile file: `postern run --profile` reads an equal profile back.
-    Show(ShowVerb),
+    Show(Box<ShowVerb>),
     /// Print the JSON Schema of profile files, for editors and for programs that write them.
     Schema,
 }
@@ -217,8 +217,8 @@ impl Verb {
             Verb::Run(RunVerb { world, .. })
             | Verb::Python(PythonVerb { world, .. })
             | Verb::Bash(BashVerb { world, .. })
-            | Verb::Plan(PlanVerb { world, .. })
-            | Verb::Profile(ProfileVerb::Show(ShowVerb { world, .. })) => world.color,
+            | Verb::Plan(PlanVerb { world, .. }) => world.color,
+            Verb::Profile(ProfileVerb::Show(show)) => show.world.color,
             Verb::Profile(ProfileVerb::Schema) | Verb::Completions(_) | Verb::Man(_) => Paint::Auto,
         }
     }

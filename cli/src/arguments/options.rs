@@ -86,7 +86,6 @@ pub(crate) struct WorldOptions {
 
 /// How a program is run.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct RunOptions {
     /// Seconds until everything in the run is killed, a fraction allowed. [default: no limit]
     /// [example: --timeout 2.5]

@@ -72,7 +72,7 @@ pub(super) fn setting(text: &str) -> Result<(String, String), &'static str> {
 
 /// Not negative, a fraction allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|error| format!("not a number: {error}"))?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
