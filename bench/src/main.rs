@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use figures::{Setting, latency, probe, scale, stages, weight};
+use figures::{Setting, latency, probe, python, scale, stages, weight};
 use measure::{Effort, Outcome};
 use report::Table;
 use world::World;
@@ -48,6 +48,9 @@ struct Arguments {
     /// The bubblewrap binary.
     #[arg(long, global = true, value_name = "PATH", default_value = "/usr/bin/bwrap")]
     bwrap: PathBuf,
+    /// For `python`: the directory that holds the Python package `postern`, unpacked.
+    #[arg(long, global = true, value_name = "DIR")]
+    peer: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -62,6 +65,8 @@ enum Figure {
     Build,
     /// The two command lines.
     Cli,
+    /// `run_python("pass")` beside that of the Python package `postern` 0.5 with its C init.
+    Python,
     /// Launches per second with 1, 2 and 4 workers.
     Rate,
     /// A large host, and a host with many mounts.
@@ -101,6 +106,7 @@ fn bench(arguments: Arguments) -> Outcome<ExitCode> {
         effort: Effort { rounds: arguments.rounds, batch: arguments.batch },
         cli,
         bwrap: arguments.bwrap,
+        peer: arguments.peer,
         seconds: arguments.seconds,
     };
     let mut tables: Vec<Table> = Vec::new();
@@ -128,6 +134,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
             latency::noop,
             latency::build,
             latency::cli,
+            python::python,
             scale::rate,
             scale::host,
             scale::binds,
@@ -138,6 +145,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
         Figure::Noop => vec![latency::noop],
         Figure::Build => vec![latency::build],
         Figure::Cli => vec![latency::cli],
+        Figure::Python => vec![python::python],
         Figure::Rate => vec![scale::rate],
         Figure::Host => vec![scale::host],
         Figure::Binds => vec![scale::binds],

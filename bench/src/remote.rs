@@ -100,6 +100,11 @@ impl Remote {
         command.arg("serve").arg("--bwrap").arg(bwrap).args(["--act", &kind.act]);
         command.args(["--mebibytes", &kind.mebibytes.to_string()]);
         command.args(["--mounts", &kind.mounts.to_string()]);
+        Self::spawn(command)
+    }
+
+    /// Any program that answers as [`serve`] does.
+    pub(crate) fn spawn(mut command: std::process::Command) -> Outcome<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let samples = BufReader::new(child.stdout.take().ok_or("no stdout")?);
         let requests = child.stdin.take();

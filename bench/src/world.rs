@@ -60,7 +60,12 @@ impl World {
     }
 
     fn init(&self) -> PathBuf {
-        self.directory.join("init")
+        self.scratch("init")
+    }
+
+    /// A place for a file of a figure's own.
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
     }
 
     /// The default profile, with the no-op and as many other binds as asked for.

@@ -1,6 +1,7 @@
 //! The `postern` command; parses, calls the library, shows what came of it. No policy of its own.
 
 mod arguments;
+mod check;
 mod failure;
 mod pages;
 mod profile;
@@ -46,6 +47,7 @@ fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
         Verb::Python(verb) => run::python(verb, voice),
         Verb::Bash(verb) => run::bash(verb, voice),
         Verb::Plan(verb) => run::plan(&verb),
+        Verb::Check(verb) => check::check(&verb),
         Verb::Profile(verb) => profile::print(&verb),
         Verb::Completions(verb) => pages::completions(&verb),
         Verb::Man(verb) => pages::man(&verb),

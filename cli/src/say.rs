@@ -36,16 +36,21 @@ const CYAN: &str = "\x1b[1;36m";
 const RESET: &str = "\x1b[0m";
 
 impl Voice {
+    /// For our lines, on stderr.
+    pub(crate) fn new(paint: Paint) -> Voice {
+        Voice::on(paint, std::io::stderr().is_terminal())
+    }
+
     /// As the user says; left to itself, colours only on a terminal that can and may show them
     /// (<https://no-color.org>).
-    pub(crate) fn new(paint: Paint) -> Voice {
+    pub(crate) fn on(paint: Paint, is_terminal: bool) -> Voice {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_wanted = match paint {
             Paint::Always => true,
             Paint::Never => false,
             Paint::Auto => {
                 let is_dumb = set("TERM").is_none_or(|term| term == "dumb");
-                set("NO_COLOR").is_none() && !is_dumb && std::io::stderr().is_terminal()
+                is_terminal && !is_dumb && set("NO_COLOR").is_none()
             }
         };
         if is_wanted { Voice::Coloured } else { Voice::Plain }

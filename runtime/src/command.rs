@@ -71,9 +71,9 @@ impl Command {
     /// The guest finds it as `/run/postern/main.py`, a file that this run alone can see, and runs
     /// it as it would any script: tracebacks show its lines, `sys.argv` holds the arguments after
     /// the script's name, `sys.path` begins with the script's directory, stdin is free. The user's
-    /// site directory, which would be in the workspace, is not used (`-s`). A limit of
-    /// the address space takes effect once the interpreter is up. Output is buffered by the
-    /// interpreter as it is for any pipe; `.env("PYTHONUNBUFFERED", "1")` has it written at once.
+    /// site directory, which would be in the workspace, is not used (`-s`), and output is not
+    /// buffered by the interpreter (`-u`). A limit of the address space takes effect once the
+    /// interpreter is up.
     pub fn python(code: impl Into<Vec<u8>>) -> Command {
         Command::script(Language::Python, code.into())
     }
@@ -173,6 +173,13 @@ impl Command {
         let mut arguments = Vec::new();
         let mut files = self.private_files.clone();
         if let Some(script) = &self.script {
+            let has_own_path = self.environment.iter().any(|(name, _)| name == "PATH");
+            match &world.python_fault {
+                Some(fault) if script.language.is_python() && !has_own_path => {
+                    return Err(CommandError::Python(fault.clone()));
+                }
+                Some(_) | None => {}
+            }
             let interpreter = script.interpreter(world)?;
             limit_inside = interpreter.limit_inside;
             arguments = interpreter.arguments;

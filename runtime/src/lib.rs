@@ -8,9 +8,12 @@
 //! A [`SandboxProfile`] says what is wanted; [`plan::resolve`] turns it into a [`plan::Plan`] that
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
+pub mod check;
 mod command;
 mod enforcement;
 pub mod error;
+#[cfg(doctest)]
+mod guide;
 pub mod host;
 mod launch;
 pub mod plan;

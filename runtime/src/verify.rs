@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use postern_seccomp::Level;
@@ -34,18 +35,37 @@ impl Sandbox {
     /// # Errors
     /// [`Error::Launch`] when nothing can be launched; [`Error::Unconfined`] when a wall is not as
     /// planned, or when the profile has no system-call filter.
-    pub fn verify(&self) -> Result<std::sync::Arc<Enforcement>, Error> {
-        let mut process = self.start_with(&Command::new("verify"), Attest::Yes)?;
-        process.wait_confined(CONFINED)?;
-        let enforcement = process.enforcement();
-        let looked = process.pidfd().ok_or(LaunchError::LauncherLost { during: Phase::Run });
-        let violations = look(looked?, self.plan(), &enforcement)?;
-        process.kill();
-        process.wait()?;
+    pub fn verify(&self) -> Result<Arc<Enforcement>, Error> {
+        let (violations, enforcement, ()) = self.inspect(|_| ())?;
         match violations.is_empty() {
             true => Ok(enforcement),
             false => Err(Error::Unconfined(violations)),
         }
+    }
+
+    /// What is otherwise than planned of a run's confined PID 1, and what `more` sees of it.
+    pub(crate) fn inspect<T>(
+        &self,
+        more: impl FnOnce(&Proc) -> T,
+    ) -> Result<(Vec<Violation>, Arc<Enforcement>, T), Error> {
+        let mut process = self.start_with(&Command::new("verify"), Attest::Yes)?;
+        process.wait_confined(CONFINED)?;
+        let enforcement = process.enforcement();
+        let pidfd = process.pidfd().ok_or(LaunchError::LauncherLost { during: Phase::Run })?;
+        let init = Proc::new(pid_of(pidfd)?).map_err(read("look at PID 1"))?;
+        let violations = look(&init, self.plan(), &enforcement)?;
+        let seen = more(&init);
+        process.kill();
+        process.wait()?;
+        Ok((violations, enforcement, seen))
+    }
+}
+
+fn read(what: &'static str) -> impl Fn(procfs::ProcError) -> LaunchError {
+    move |error| LaunchError::Prepare {
+        what,
+        object: "/proc".into(),
+        source: std::io::Error::other(error),
     }
 }
 
@@ -64,19 +84,7 @@ impl Findings {
     }
 }
 
-fn look(
-    pidfd: BorrowedFd<'_>,
-    plan: &Plan,
-    enforcement: &Enforcement,
-) -> Result<Vec<Violation>, Error> {
-    let read = |what| {
-        move |error: procfs::ProcError| LaunchError::Prepare {
-            what,
-            object: "/proc".into(),
-            source: std::io::Error::other(error),
-        }
-    };
-    let init = Proc::new(pid_of(pidfd)?).map_err(read("look at PID 1"))?;
+fn look(init: &Proc, plan: &Plan, enforcement: &Enforcement) -> Result<Vec<Violation>, Error> {
     let status = init.status().map_err(read("read PID 1's status"))?;
     let mut findings = Findings::default();
     look_at_status(&mut findings, &status, enforcement);
@@ -93,7 +101,7 @@ fn look(
             [inside.to_string(), outside.to_string(), "1".to_owned()].into(),
         );
     }
-    look_at_namespaces(&mut findings, &init, plan).map_err(read("read PID 1's namespaces"))?;
+    look_at_namespaces(&mut findings, init, plan).map_err(read("read PID 1's namespaces"))?;
     Ok(findings.violations)
 }
 
@@ -104,7 +112,7 @@ fn words(mut map: impl Read) -> Result<Vec<String>, procfs::ProcError> {
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-fn pid_of(pidfd: BorrowedFd<'_>) -> Result<i32, LaunchError> {
+pub(crate) fn pid_of(pidfd: BorrowedFd<'_>) -> Result<i32, LaunchError> {
     let path = format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd());
     let prepare =
         |source| LaunchError::Prepare { what: "find PID 1", object: path.clone().into(), source };
@@ -157,7 +165,6 @@ fn look_at_namespaces(
     init: &Proc,
     plan: &Plan,
 ) -> Result<(), procfs::ProcError> {
-    let (theirs, ours) = (init.namespaces()?.0, Proc::myself()?.namespaces()?.0);
     let set = plan.namespaces;
     let rows = [
         ("user", true),
@@ -168,13 +175,21 @@ fn look_at_namespaces(
         ("uts", set.uts),
         ("cgroup", set.cgroup),
     ];
-    for (name, own) in rows {
-        let key = OsString::from(name);
-        let same = match (theirs.get(&key), ours.get(&key)) {
-            (Some(theirs), Some(ours)) => theirs.identifier == ours.identifier,
-            (None, _) | (_, None) => own,
-        };
-        findings.expect(name, same, !own);
+    for ((name, shared), (_, own)) in shared_namespaces(init)?.into_iter().zip(rows) {
+        findings.expect(name, shared.unwrap_or(own), !own);
     }
     Ok(())
+}
+
+/// Every namespace by its name in `/proc`, and whether the run's is this process's own; `None` for
+/// a kind that this kernel does not show.
+pub(crate) fn shared_namespaces(
+    init: &Proc,
+) -> Result<[(&'static str, Option<bool>); 7], procfs::ProcError> {
+    let (theirs, ours) = (init.namespaces()?.0, Proc::myself()?.namespaces()?.0);
+    Ok(["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"].map(|name| {
+        let key = OsString::from(name);
+        let same = theirs.get(&key).zip(ours.get(&key));
+        (name, same.map(|(theirs, ours)| theirs.identifier == ours.identifier))
+    }))
 }

@@ -14,6 +14,10 @@
 mod hosts;
 #[path = "golden_plans/invariants.rs"]
 mod invariants;
+#[path = "golden_plans/python.rs"]
+mod python;
+#[path = "golden_plans/pythons.rs"]
+mod pythons;
 #[path = "golden_plans/refusals.rs"]
 mod refusals;
 
@@ -29,7 +33,7 @@ type Row = (&'static str, fn() -> Machine, Wants);
 const NOTHING: Wants = Wants { run_directory: false };
 const RUN_DIRECTORY: Wants = Wants { run_directory: true };
 
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 26] = [
     ("beneath-tmp", hosts::with_models, NOTHING),
     ("bwrap-like", hosts::with_home, NOTHING),
     ("caller-workspace", hosts::with_job, NOTHING),
@@ -52,7 +56,10 @@ const ROWS: [Row; 23] = [
     ("stub-directory", hosts::with_stubs, RUN_DIRECTORY),
     ("stubs", hosts::with_stubs, NOTHING),
     ("unmerged-usr", hosts::unmerged, NOTHING),
-    ("venv", hosts::with_venv, NOTHING),
+    ("venv", pythons::with_venv, NOTHING),
+    ("venv-alias", pythons::alias, NOTHING),
+    ("venv-elsewhere", pythons::elsewhere, NOTHING),
+    ("venv-shared-prefix", pythons::shared_prefix, NOTHING),
 ];
 
 fn golden(name: &str, extension: &str) -> PathBuf {

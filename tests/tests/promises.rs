@@ -24,6 +24,8 @@ mod network;
 mod process;
 #[path = "promises/programs.rs"]
 mod programs;
+#[path = "promises/python.rs"]
+mod python;
 #[path = "promises/refused.rs"]
 mod refused;
 #[path = "promises/streams.rs"]

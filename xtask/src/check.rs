@@ -48,15 +48,17 @@ fn format() -> Result<(), Failure> {
 }
 
 fn clippy() -> Result<(), Failure> {
-    let clippy =
-        ["clippy", "--quiet", "--workspace", "--all-targets", "--keep-going", "--", "-Dwarnings"];
-    Cargo::new(clippy).succeed()
+    for features in ["--all-features", "--no-default-features"] {
+        let chosen = ["clippy", "--quiet", "--workspace", "--all-targets", features];
+        Cargo::new(chosen).args(["--keep-going", "--", "-Dwarnings"]).succeed()?;
+    }
+    Ok(())
 }
 
 fn docs() -> Result<(), Failure> {
     let docs =
         ["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items", "--keep-going"];
-    Cargo::new(docs).env("RUSTDOCFLAGS", "-Dwarnings").succeed()
+    Cargo::new(docs).args(["--all-features"]).env("RUSTDOCFLAGS", "-Dwarnings").succeed()
 }
 
 /// The whole workspace is named, because a part of it would be built with other features.

@@ -44,15 +44,16 @@ impl Executable {
 /// Builds every test and every program of the workspace, once, in release mode.
 pub(crate) fn build() -> Result<Vec<Executable>, Failure> {
     const MESSAGES: &str = "--message-format=json-render-diagnostics";
-    let tests = ["test", "--workspace", "--release", "--no-run", MESSAGES];
-    let programs = ["build", "--workspace", "--release", "--bins", MESSAGES];
-    let mut all = read(&Cargo::new(tests).print()?)?;
-    for program in read(&Cargo::new(programs).print()?)? {
-        if !all.contains(&program) {
-            all.push(program);
+    let all = ["--workspace", "--all-features", "--release", MESSAGES];
+    let tests = Cargo::new(["test", "--no-run"]).args(all);
+    let programs = Cargo::new(["build", "--bins"]).args(all);
+    let mut built = read(&tests.print()?)?;
+    for program in read(&programs.print()?)? {
+        if !built.contains(&program) {
+            built.push(program);
         }
     }
-    Ok(all)
+    Ok(built)
 }
 
 fn read(text: &[u8]) -> Result<Vec<Executable>, Failure> {
@@ -78,7 +79,7 @@ fn executable(message: &Value) -> Option<Executable> {
     let kind = match (kind, is_test) {
         ("test", true) => Kind::Test,
         (_, true) => Kind::Unit,
-        ("bin", false) => Kind::Program,
+        ("bin" | "example", false) => Kind::Program,
         (_, false) => return None,
     };
     Some(Executable {
@@ -108,7 +109,8 @@ mod tests {
             (message("lib", "true", "\"/t/x\""), Some(Kind::Unit)),
             (message("bin", "true", "\"/t/x\""), Some(Kind::Unit)),
             (message("bin", "false", "\"/t/x\""), Some(Kind::Program)),
-            (message("example", "false", "\"/t/x\""), None),
+            (message("example", "false", "\"/t/x\""), Some(Kind::Program)),
+            (message("proc-macro", "false", "\"/t/x\""), None),
             (message("lib", "false", "null"), None),
             (r#"{"reason":"build-finished","success":true}"#.to_owned(), None),
         ];

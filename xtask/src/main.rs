@@ -52,8 +52,10 @@ fn run(task: Task) -> Result<(), Failure> {
 }
 
 fn golden() -> Result<(), Failure> {
-    let test = ["test", "--release", "--workspace", "--test", "golden_plans"];
-    Cargo::new(test).env("UPDATE_GOLDEN", "1").succeed()
+    let plans = ["test", "--release", "--workspace", "--test", "golden_plans"];
+    Cargo::new(plans).env("UPDATE_GOLDEN", "1").succeed()?;
+    let pages = ["test", "--release", "--package", "postern", "--lib", "profile::file::"];
+    Cargo::new(pages).env("UPDATE_GOLDEN", "1").succeed()
 }
 
 fn bench(arguments: Vec<OsString>) -> Result<(), Failure> {

@@ -42,7 +42,8 @@ fn once(executables: &[Executable], report: &mut Report) -> Result<(), Failure> 
         command.env("CARGO_MANIFEST_DIR", &executable.package);
         report.run("once", &executable.label(), command)?;
     }
-    let examples = Cargo::new(["test", "--release", "--workspace", "--doc"]).into_command();
+    let examples = ["test", "--release", "--workspace", "--all-features", "--doc"];
+    let examples = Cargo::new(examples).into_command();
     report.run("once", "documentation", examples)
 }
 

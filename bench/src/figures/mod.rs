@@ -2,6 +2,7 @@
 
 pub(crate) mod latency;
 pub(crate) mod probe;
+pub(crate) mod python;
 pub(crate) mod scale;
 pub(crate) mod stages;
 pub(crate) mod weight;
@@ -20,6 +21,8 @@ pub(crate) struct Setting {
     pub(crate) cli: Option<PathBuf>,
     /// The bubblewrap binary.
     pub(crate) bwrap: PathBuf,
+    /// The directory that holds the Python package `postern`.
+    pub(crate) peer: Option<PathBuf>,
     /// How long one sustained measurement lasts, in seconds.
     pub(crate) seconds: f64,
 }

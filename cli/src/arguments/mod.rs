@@ -56,6 +56,12 @@ pub(crate) enum Verb {
     Bash(BashVerb),
     /// Print what `run` in the same sandbox would do, one step a line, and do nothing.
     Plan(PlanVerb),
+    /// Launch a sandbox for real and say, line by line, what is enforced here, what is not and
+    /// why, and what to do about it. Changes nothing.
+    ///
+    /// The exit status is 0 when what the profile promises holds on this machine, 1 when it does
+    /// not, and 125 for a failure of postern itself, such as a profile that cannot be read.
+    Check(CheckVerb),
     /// Show profiles, and the schema of their files.
     #[command(subcommand)]
     Profile(ProfileVerb),
@@ -162,6 +168,16 @@ pub(crate) struct PlanVerb {
     pub(crate) _argv: Vec<OsString>,
 }
 
+/// `postern check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckVerb {
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
+    /// One JSON object instead of text. [default: text] [example: --json]
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `postern profile`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileVerb {
@@ -207,6 +223,7 @@ impl Verb {
             Verb::Run(RunVerb { options, .. })
             | Verb::Python(PythonVerb { options, .. })
             | Verb::Bash(BashVerb { options, .. }) => options.json,
+            Verb::Check(verb) => verb.json,
             Verb::Plan(_) | Verb::Profile(_) | Verb::Completions(_) | Verb::Man(_) => false,
         }
     }
@@ -217,7 +234,8 @@ impl Verb {
             Verb::Run(RunVerb { world, .. })
             | Verb::Python(PythonVerb { world, .. })
             | Verb::Bash(BashVerb { world, .. })
-            | Verb::Plan(PlanVerb { world, .. }) => world.color,
+            | Verb::Plan(PlanVerb { world, .. })
+            | Verb::Check(CheckVerb { world, .. }) => world.color,
             Verb::Profile(ProfileVerb::Show(show)) => show.world.color,
             Verb::Profile(ProfileVerb::Schema) | Verb::Completions(_) | Verb::Man(_) => Paint::Auto,
         }

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::ffi::OsString;
 
+use super::python::PythonError;
+
 /// A rule that a command breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,8 @@ pub enum CommandError {
         /// Its line, counted from 1.
         line: usize,
     },
+    /// The guest has no interpreter for Python code, or too old a one.
+    Python(PythonError),
     /// A name or value of the environment holds a NUL byte.
     NulInEnvironment(OsString),
     /// A name in the environment is empty or holds `=`.
@@ -43,6 +47,7 @@ impl fmt::Display for CommandError {
             Self::NulInScript { line } => {
                 write!(f, "code: line {line} holds a NUL byte; source code is text without one")
             }
+            Self::Python(error) => error.fmt(f),
             Self::NulInEnvironment(text) => write!(f, "env: {text:?} holds a NUL byte"),
             Self::EnvironmentName(name) => {
                 write!(f, "env: {name:?} is no name; one is not empty and holds no '='")

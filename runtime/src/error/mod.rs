@@ -2,7 +2,9 @@
 
 mod cause;
 mod command;
+mod fixes;
 mod launch;
+mod python;
 mod refusal;
 
 use core::fmt;
@@ -10,9 +12,11 @@ use core::fmt;
 pub use cause::{Cause, causes};
 pub(crate) use cause::{Symptom, likely};
 pub use command::CommandError;
+pub use fixes::{Fix, Place};
 pub use launch::{LaunchError, Phase, StepFailure};
 pub use postern_init::step::Step;
-pub use refusal::Refusal;
+pub use python::PythonError;
+pub use refusal::{PythonHidden, Refusal};
 
 use crate::host::ProbeError;
 

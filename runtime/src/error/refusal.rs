@@ -4,9 +4,12 @@
 use std::path::PathBuf;
 
 use crate::host::Capability;
-use crate::profile::Field;
+use crate::profile::{Bind, Field};
 
+mod venv;
 mod words;
+
+pub use venv::PythonHidden;
 
 /// A rule that the profile breaks, by itself or on this host.
 ///
@@ -54,8 +57,14 @@ pub enum Refusal {
     StubName { field: Field, name: String },
     /// The virtual environment has no `bin/python`.
     VenvWithoutPython { path: PathBuf },
-    /// The interpreter behind the virtual environment is not visible in the guest.
-    VenvPythonHidden { venv: PathBuf, interpreter: PathBuf },
+    /// The virtual environment's `bin/python` leads to nothing.
+    VenvPythonDangling { venv: PathBuf, missing: PathBuf, rootfs: Option<PathBuf> },
+    /// The interpreter behind the virtual environment is not shown to the guest unasked; `binds`
+    /// for `required_ro_binds` ask for it.
+    VenvPythonHidden { venv: PathBuf, interpreter: PathBuf, why: PythonHidden, binds: Vec<Bind> },
+    /// The guest's kernel uid, where it is known before the launch, or any leased one may not use
+    /// this file or directory, which its Python interpreter needs.
+    VenvPythonForbidden { venv: PathBuf, path: PathBuf, owner: u32, mode: u32, id: Option<u32> },
     /// A directory was asked for and something else is there.
     NotDirectory { field: Field, path: PathBuf },
     /// A rootfs and the host's own root exclude one another.

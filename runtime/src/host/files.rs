@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::{FileFact, FileKind, FoundFile};
 
 /// How many symbolic links one path may hold, as in path_resolution(7).
-const LINKS_MAX: usize = 40;
+pub(super) const LINKS_MAX: usize = 40;
 
 /// Looks at paths and remembers what it has seen.
 #[derive(Debug, Default)]
@@ -30,6 +30,16 @@ impl Looker {
             (Err(Errno::NOENT | Errno::NOTDIR), Some(link)) => FileFact::Dangling { link },
             (Err(Errno::NOENT | Errno::NOTDIR), None) => FileFact::Missing,
             (Err(errno), _) => FileFact::Unreachable { errno: errno.raw_os_error() },
+        }
+    }
+
+    /// As [`Looker::look`], for a path whose parents are known to be no links.
+    pub(super) fn look_beyond(&mut self, root: &Path, path: &Path) -> FileFact {
+        match self.status(path) {
+            Ok(status) if !is_link(&status) => {
+                FileFact::Found(found(&status, path.to_owned(), None))
+            }
+            Ok(_) | Err(_) => self.look(root, path),
         }
     }
 
@@ -56,7 +66,7 @@ impl Looker {
             }
             canonical.push(&name);
             let status = self.status(&canonical)?;
-            if FileType::from_raw_mode(u32::from(status.stx_mode)) != FileType::Symlink {
+            if !is_link(&status) {
                 continue;
             }
             links += 1;
@@ -96,6 +106,10 @@ impl Looker {
     }
 }
 
+fn is_link(status: &Statx) -> bool {
+    FileType::from_raw_mode(u32::from(status.stx_mode)) == FileType::Symlink
+}
+
 /// What a symbolic link says.
 fn read_link(path: &Path) -> Result<PathBuf, Errno> {
     let says = readlinkat(CWD, path, Vec::new())?;
@@ -103,7 +117,7 @@ fn read_link(path: &Path) -> Result<PathBuf, Errno> {
 }
 
 /// Puts the components of `path` before those that are left.
-fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
+pub(super) fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
     for component in path.components().rev() {
         match component {
             Component::Normal(name) => left.push_front(name.to_owned()),

@@ -3,6 +3,7 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::plan::Rlimit;
@@ -11,9 +12,15 @@ mod diagnosis;
 mod files;
 mod idmap;
 mod probe;
+mod python;
+mod trail;
+mod venv;
 
 pub use diagnosis::Diagnosis;
 pub use probe::ProbeError;
+pub(crate) use trail::{Shown, Trail, View, follow};
+pub use venv::VenvConfig;
+pub(crate) use venv::named_version;
 
 /// A machine, as far as one profile has to do with it.
 ///
@@ -43,6 +50,14 @@ pub struct Host {
     /// One fact for each path that the profile makes interesting, and for what a link among
     /// them leads to.
     pub files: BTreeMap<PathBuf, FileFact>,
+    /// What `pyvenv.cfg` of the profile's virtual environment says, if it has one.
+    pub venv: Option<VenvConfig>,
+    /// The names in the directories that may be the environment's Python installation, and in
+    /// their `lib` and `lib64` those that Python gives; only where the guest would not see them
+    /// anyway. A directory that could not be read, or holds very many names, is missing here.
+    pub listings: BTreeMap<PathBuf, Vec<OsString>>,
+    /// The homes of `/etc/passwd` and the service's own; only where `listings` has anything.
+    pub homes: Vec<PathBuf>,
 }
 
 impl Host {

@@ -14,7 +14,7 @@ use rustix::thread::capabilities;
 
 use super::files::Looker;
 use super::idmap::{parse_map, parse_subordinate};
-use super::{Capabilities, FileFact, Host, IdRange};
+use super::{Capabilities, FileFact, Host, IdRange, python};
 use crate::plan::{Resource, Rlimit};
 use crate::profile::SandboxProfile;
 
@@ -69,7 +69,9 @@ impl Host {
     /// Reads this machine, as far as `profile` has to do with it.
     ///
     /// Costs a few system calls and one `statx` per path component; walks no mount table and
-    /// triggers no automount. Facts can be out of date the moment they are read: the launcher
+    /// triggers no automount. Follows what leads to the guest's Python interpreter; for a
+    /// virtual environment reads its `pyvenv.cfg`, and lists the installation that it was made
+    /// from where the guest would not see that anyway. Facts can be out of date the moment they are read: the launcher
     /// looks again and refuses what has changed.
     ///
     /// # Errors
@@ -80,7 +82,8 @@ impl Host {
         let call = |call| move |errno| ProbeError::Call { call, source: io::Error::from(errno) };
         let sets = capabilities(None).map_err(call("capget"))?;
         let groups = getgroups().map_err(call("getgroups"))?;
-        Ok(Self {
+        let mut looker = Looker::default();
+        let mut host = Self {
             capabilities: Capabilities::from_bits(sets.effective.bits()),
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
@@ -91,8 +94,11 @@ impl Host {
             subordinate_gids: subordinate("/etc/subgid"),
             hard_limits: Resource::ALL.into_iter().filter_map(hard_limit).collect(),
             page_bytes: PAGE_BYTES,
-            files: files(profile),
-        })
+            files: files(profile, &mut looker),
+            ..Self::default()
+        };
+        python::look(profile, &mut looker, &mut host);
+        Ok(host)
     }
 }
 
@@ -109,7 +115,7 @@ fn subordinate(path: &str) -> Vec<IdRange> {
 }
 
 /// A file of a few lines, without asking for its size first.
-fn small_file(path: &str) -> Result<String, Errno> {
+pub(super) fn small_file(path: &str) -> Result<String, Errno> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = Vec::with_capacity(4096);
     while read(&file, spare_capacity(&mut bytes))? > 0 {
@@ -137,9 +143,8 @@ fn hard_limit(resource: Resource) -> Option<Rlimit> {
 }
 
 /// Every fact about files. Paths within a rootfs are resolved within it.
-fn files(profile: &SandboxProfile) -> BTreeMap<PathBuf, FileFact> {
+fn files(profile: &SandboxProfile, looker: &mut Looker) -> BTreeMap<PathBuf, FileFact> {
     let host = Path::new("/");
-    let mut looker = Looker::default();
     let rootfs = profile.rootfs.as_deref().map(|rootfs| (rootfs, looker.look(host, rootfs)));
     let mut files = BTreeMap::new();
     for path in profile.paths_of_interest() {

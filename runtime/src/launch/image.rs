@@ -62,13 +62,19 @@ pub(super) fn open(source: ImageSource) -> io::Result<Option<OwnedFd>> {
 
 /// A launcher named by the environment must be right; one beside the executable may be absent.
 fn installed() -> io::Result<Option<OwnedFd>> {
-    if let Some(path) = std::env::var_os(LAUNCHER_VARIABLE) {
-        return check_installed(Path::new(&path)).map(Some);
-    }
-    match beside_executable() {
-        Some(path) if path.exists() => check_installed(&path).map(Some),
-        Some(_) | None => Ok(None),
-    }
+    installed_path().map(|path| check_installed(&path)).transpose()
+}
+
+fn installed_path() -> Option<PathBuf> {
+    let named = std::env::var_os(LAUNCHER_VARIABLE).map(PathBuf::from);
+    named.or_else(|| beside_executable().filter(|path| path.exists()))
+}
+
+/// Where the installed launcher is, and whether it may be used; `None` where there is none.
+pub(crate) fn installed_image() -> Option<(PathBuf, io::Result<()>)> {
+    let path = installed_path()?;
+    let usable = check_installed(&path).map(drop);
+    Some((path, usable))
 }
 
 /// `PREFIX/libexec/postern-launcher` for an executable in `PREFIX/bin`.

@@ -26,6 +26,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::process::Pid;
 
 pub(crate) use encode::Run;
+pub(crate) use image::installed_image;
 pub use image::{ImageSource, LAUNCHER_VARIABLE};
 pub use lease::RUNTIME_DIRECTORY_VARIABLE;
 

@@ -11,19 +11,27 @@ use crate::profile::{Field, SandboxProfile};
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The guest's `PATH`: the profile's own word, else the virtual environment's `bin` and the usual.
+pub(crate) fn search_path(profile: &SandboxProfile) -> OsString {
+    match (profile.env.get("PATH"), &profile.venv) {
+        (Some(own), _) => own.into(),
+        (None, Some(venv)) => joined(venv.join("bin").into(), PATH),
+        (None, None) => PATH.into(),
+    }
+}
+
 /// `NAME=value`, sorted by name. Nothing comes from the service's own environment.
 pub(super) fn environment(
     profile: &SandboxProfile,
     workspace: &Path,
 ) -> Result<Vec<CString>, Refusal> {
     let mut env: BTreeMap<&str, OsString> = BTreeMap::from([
-        ("PATH", PATH.into()),
+        ("PATH", search_path(profile)),
         ("HOME", workspace.into()),
         ("TMPDIR", "/tmp".into()),
         ("LANG", "C.UTF-8".into()),
     ]);
     if let Some(venv) = &profile.venv {
-        env.insert("PATH", joined(venv.join("bin").into(), PATH));
         env.insert("VIRTUAL_ENV", venv.into());
     }
     env.extend(profile.env.iter().map(|(name, value)| (name.as_str(), value.into())));

@@ -2,7 +2,7 @@
 
 use super::{Identity, KernelId, Tier, Warning};
 use crate::error::Refusal;
-use crate::host::{Capability, Host, IdRange};
+use crate::host::{Capability, FoundFile, Host, IdRange};
 use crate::profile::{Field, SandboxProfile, SharedGroups};
 
 /// Ids for sandboxes, one each, in order of preference: far above every range that distributions
@@ -128,4 +128,31 @@ pub(super) fn warnings(identity: &Identity) -> impl Iterator<Item = Warning> {
     let groups = (!identity.shared_groups.is_empty())
         .then(|| Warning::SharedGroups(identity.shared_groups.clone()));
     uid.into_iter().chain(groups)
+}
+
+/// Whether permission bits let the guest's kernel ids do this to a file: 4 to read, 2 to write, 1
+/// to execute or search. A leased id is nobody's, and its group too.
+pub(super) fn permits(identity: &Identity, host: &Host, found: &FoundFile, wanted: u32) -> bool {
+    let is = |id: KernelId, other: u32| match id {
+        KernelId::Fixed(id) | KernelId::Own(id) => id == other,
+        KernelId::Leased { .. } => false,
+    };
+    let in_group = is(identity.kernel_gid, found.gid)
+        || (identity.tier == Tier::Unprivileged && host.groups.contains(&found.gid));
+    let needed = if is(identity.kernel_uid, found.uid) {
+        wanted << 6
+    } else if in_group {
+        wanted << 3
+    } else {
+        wanted
+    };
+    found.mode & needed == needed
+}
+
+/// The guest's kernel uid, where it is known before the launch.
+pub(super) const fn known_uid(identity: &Identity) -> Option<u32> {
+    match identity.kernel_uid {
+        KernelId::Fixed(id) | KernelId::Own(id) => Some(id),
+        KernelId::Leased { .. } => None,
+    }
 }

@@ -16,6 +16,7 @@ mod identity;
 mod limits;
 mod mounts;
 mod proc;
+mod python;
 mod resolve;
 mod rules;
 mod system;
@@ -25,8 +26,10 @@ mod user;
 mod workspace;
 
 pub(crate) use dev::DEVICES;
+pub(crate) use env::search_path;
 pub(crate) use etc::ETC_ENTRIES;
 pub(crate) use mounts::EXCHANGE;
+pub use python::{Interpreter, Python};
 pub use resolve::{Wants, resolve, resolve_with};
 pub(crate) use system::SYSTEM_DIRECTORIES;
 
@@ -64,6 +67,8 @@ pub struct Plan {
     pub env: Vec<CString>,
     /// The system-call filter.
     pub seccomp: Level,
+    /// What is known about the guest's Python interpreter; not part of the printed plan.
+    pub python: Python,
     /// What the caller should know although the launch goes on, such as a shared kernel uid.
     pub warnings: Vec<Warning>,
 }

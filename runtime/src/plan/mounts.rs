@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::resolve::Wants;
 use super::text::c_string;
 use super::tree::{Bounds, Tree, source_kind};
-use super::{Access, Export, Identity, MountOp, SourceKind};
-use super::{dev, etc, proc, rules, system, user, workspace};
+use super::{Access, Export, Identity, MountOp, Python, SourceKind};
+use super::{dev, etc, proc, python, rules, system, user, workspace};
 use crate::error::Refusal;
 use crate::host::{FileFact, Host};
 use crate::profile::{Field, Root, SandboxProfile, Sharing};
@@ -27,6 +27,8 @@ pub(super) struct Mounts {
     pub(super) workspace: PathBuf,
     /// The working directory.
     pub(super) cwd: PathBuf,
+    /// What the guest's Python is.
+    pub(super) python: Python,
 }
 
 /// Builds both lists.
@@ -59,12 +61,13 @@ pub(super) fn mounts(
     workspace::add(&mut tree, profile, &workspace)?;
     user::list_fields(&mut tree, profile)?;
     user::ordered(&mut tree, profile)?;
-    rules::venv_python_visible(profile, &tree)?;
+    python::add(&mut tree, profile, identity)?;
+    let python = python::find(&tree, profile);
     let cwd = profile.cwd.clone().unwrap_or_else(|| workspace.clone());
     rules::cwd(&tree, &cwd)?;
     seal(&mut tree, profile)?;
     let run = run(profile, &tree, wants)?;
-    Ok(Mounts { template: tree.into_ops(), run, workspace, cwd })
+    Ok(Mounts { template: tree.into_ops(), run, workspace, cwd, python })
 }
 
 /// `/tmp` is each run's own, unless the profile puts something in it: then it is made once per

@@ -55,6 +55,7 @@ pub fn resolve_with(profile: &SandboxProfile, host: &Host, wants: Wants) -> Resu
         cwd: c_string(Field::new("cwd"), &mounts.cwd)?,
         env: env::environment(profile, &mounts.workspace)?,
         seccomp: profile.seccomp,
+        python: mounts.python,
         warnings: warnings(profile, &identity, namespaces),
         identity,
     })

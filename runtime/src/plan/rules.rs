@@ -58,41 +58,11 @@ pub(super) fn rootfs(profile: &SandboxProfile, host: &Host) -> Result<(), Refusa
     directory(field, path, bindable(host, field, path)?)
 }
 
-/// The virtual environment's interpreter exists.
-///
-/// With a rootfs its link leads into the rootfs and may well dangle on the host.
+/// The virtual environment is a directory; its interpreter is for `python`.
 pub(super) fn venv(profile: &SandboxProfile, host: &Host) -> Result<(), Refusal> {
-    let Some(venv) = &profile.venv else { return Ok(()) };
     let field = Field::new("venv");
-    directory(field, venv, bindable(host, field, venv)?)?;
-    match host.file(&venv.join("bin/python")) {
-        Some(FileFact::Found(_)) => Ok(()),
-        Some(FileFact::Dangling { .. }) if profile.rootfs.is_some() => Ok(()),
-        Some(FileFact::Missing | FileFact::Dangling { .. } | FileFact::Unreachable { .. }) => {
-            Err(Refusal::VenvWithoutPython { path: venv.clone() })
-        }
-        None => Err(Refusal::NotProbed { path: venv.join("bin/python") }),
-    }
-}
-
-/// The interpreter behind the virtual environment's link is in the guest's tree at its own path.
-///
-/// Otherwise the guest's exec fails with `ENOENT` and names a file that is there.
-pub(super) fn venv_python_visible(
-    profile: &SandboxProfile,
-    tree: &Tree<'_>,
-) -> Result<(), Refusal> {
-    let (Some(venv), None) = (&profile.venv, &profile.rootfs) else { return Ok(()) };
-    let Some(FileFact::Found(python)) = tree.host().file(&venv.join("bin/python")) else {
-        return Ok(());
-    };
-    match tree.place(Field::new("venv"), &python.canonical)? {
-        (_, Place::Inside(behind)) if behind == python.canonical => Ok(()),
-        _ => Err(Refusal::VenvPythonHidden {
-            venv: venv.clone(),
-            interpreter: python.canonical.clone(),
-        }),
-    }
+    let Some(venv) = &profile.venv else { return Ok(()) };
+    directory(field, venv, bindable(host, field, venv)?)
 }
 
 /// The working directory exists, as far as can be known.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::tree::{Bounds, Tree};
-use super::{Access, Export, Identity, KernelId, Tier, rules};
+use super::{Access, Export, Identity, identity, rules};
 use crate::error::Refusal;
 use crate::host::{Capability, FileFact, FileKind, FoundFile, Host};
 use crate::profile::{Field, Root, SandboxProfile, WORKSPACE, Workspace, WorkspaceAccess};
@@ -86,42 +86,18 @@ pub(super) fn check(
     let Workspace::Directory { path, access } = &profile.workspace else { return Ok(()) };
     let Some(found) = directory(profile, host)? else { return Ok(()) };
     match access {
-        WorkspaceAccess::AsIs if is_writable(found, host, identity) => Ok(()),
+        WorkspaceAccess::AsIs if identity::permits(identity, host, found, 0o3) => Ok(()),
         WorkspaceAccess::AsIs => Err(Refusal::WorkspaceNotWritable {
             path: path.clone(),
             owner: found.uid,
             mode: found.mode,
-            id: match identity.kernel_uid {
-                KernelId::Fixed(id) | KernelId::Own(id) => Some(id),
-                KernelId::Leased { .. } => None,
-            },
+            id: identity::known_uid(identity),
         }),
         WorkspaceAccess::Shared if is_shareable(found, host) => Ok(()),
         WorkspaceAccess::Shared => {
             Err(Refusal::WorkspaceNotOwned { path: path.clone(), owner: found.uid })
         }
     }
-}
-
-/// Whether permission bits let the guest's kernel ids make files in a directory.
-fn is_writable(found: &FoundFile, host: &Host, identity: &Identity) -> bool {
-    const OWNER: u32 = 0o300;
-    const GROUP: u32 = 0o030;
-    const OTHER: u32 = 0o003;
-    let is = |id: KernelId, other: u32| match id {
-        KernelId::Fixed(id) | KernelId::Own(id) => id == other,
-        KernelId::Leased { .. } => false,
-    };
-    let in_group = is(identity.kernel_gid, found.gid)
-        || (identity.tier == Tier::Unprivileged && host.groups.contains(&found.gid));
-    let needed = if is(identity.kernel_uid, found.uid) {
-        OWNER
-    } else if in_group {
-        GROUP
-    } else {
-        OTHER
-    };
-    found.mode & needed == needed
 }
 
 /// Whether the service can chmod a directory to 1777, or need not.

@@ -37,7 +37,7 @@ use run::{Taking, Turn, Wait};
 /// use postern::{Command, Sandbox, SandboxProfile};
 ///
 /// let sandbox = Sandbox::builder(SandboxProfile::default()).build()?;
-/// let mut process = sandbox.start(Command::python("for i in range(3): print(i, flush=True)"))?;
+/// let mut process = sandbox.start(Command::python("for i in range(3): print(i)"))?;
 /// for line in process.lines() {
 ///     println!("{}", line?.text());
 /// }

@@ -1,15 +1,17 @@
 //! Which host paths a profile makes interesting; looks at none of them.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{MountSpec, Root, SandboxProfile, Sharing, Workspace, list_binds};
-use crate::plan::{DEVICES, ETC_ENTRIES, SYSTEM_DIRECTORIES};
+use crate::plan::{DEVICES, ETC_ENTRIES, SYSTEM_DIRECTORIES, search_path};
 
 impl SandboxProfile {
     /// The host paths that [`Host::probe`](crate::host::Host::probe) looks at for this profile:
     /// sources, system directories, device nodes, and where mounts would come to lie. A path may
-    /// be named more than once.
+    /// be named more than once. Paths that only a link or a file on the host leads to, as to the
+    /// Python interpreter, are not known here.
     pub fn paths_of_interest(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         paths.extend(self.rootfs.iter().cloned());
@@ -31,7 +33,7 @@ impl SandboxProfile {
             paths.push(PathBuf::from("/etc/resolv.conf"));
         }
         if let Some(venv) = &self.venv {
-            paths.push(venv.join("bin/python"));
+            paths.extend(["bin", "bin/python"].map(|name| venv.join(name)));
         }
         if let Workspace::Directory { path, .. } = &self.workspace {
             paths.push(path.clone());
@@ -41,8 +43,17 @@ impl SandboxProfile {
         paths
     }
 
+    /// Where the guest looks for its Python interpreter, in this order.
+    pub(crate) fn python_candidates(&self) -> Vec<PathBuf> {
+        let program = self.python_program();
+        if program.as_os_str().as_bytes().contains(&b'/') {
+            return vec![program];
+        }
+        std::env::split_paths(&search_path(self)).map(|path| path.join(&program)).collect()
+    }
+
     /// Every bind of every field, as source and target.
-    fn sources(&self) -> impl Iterator<Item = (&Path, &Path)> {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&Path, &Path)> {
         let listed = list_binds(self).map(|bind| (bind.source, bind.target));
         listed.chain(self.mounts.iter().filter_map(|mount| match mount {
             MountSpec::Bind { source, target, .. } => Some((source.as_path(), target.as_path())),

@@ -73,7 +73,8 @@ pub struct SandboxProfile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     /// A virtual environment, bound read-only at its own path; default none. Its `bin` leads
-    /// `PATH` and `VIRTUAL_ENV` names it. Its interpreter must be visible in the guest.
+    /// `PATH` and `VIRTUAL_ENV` names it. The installation of its interpreter is bound read-only
+    /// at its own path too, unless the guest sees it anyway; with `rootfs` it is that of the rootfs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub venv: Option<PathBuf>,
     /// Host paths bound read-only where they exist; default none.

@@ -5,7 +5,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::CommandError;
+use crate::error::{CommandError, PythonError};
 use crate::plan::{EXCHANGE, Plan, Resource};
 
 /// Source code that a run is given as a file.
@@ -25,6 +25,12 @@ pub(crate) enum Language {
     Shell(OsString),
 }
 
+impl Language {
+    pub(crate) const fn is_python(&self) -> bool {
+        matches!(self, Language::Python)
+    }
+}
+
 /// What a command is checked against.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
@@ -32,6 +38,8 @@ pub(crate) struct World<'a> {
     pub(crate) environment: &'a [CString],
     /// The profile's interpreter.
     pub(crate) python: &'a Path,
+    /// What is known against it, on the profile's `PATH`.
+    pub(crate) python_fault: Option<PythonError>,
     /// Bytes of a process's address space.
     pub(crate) address_space: Option<u64>,
 }
@@ -41,12 +49,14 @@ impl<'a> World<'a> {
         let mut limits = plan.guest_rlimits.iter();
         let address_space = limits.find(|limit| limit.resource == Resource::AddressSpace);
         let address_space = address_space.map(|limit| limit.limit);
-        World { environment: &plan.env, python, address_space }
+        let python_fault = plan.check_python().err();
+        World { environment: &plan.env, python, python_fault, address_space }
     }
 
     #[cfg(test)]
     pub(crate) fn for_tests(environment: &'a [CString]) -> World<'a> {
-        World { environment, python: Path::new("python3"), address_space: None }
+        let python = Path::new("python3");
+        World { environment, python, python_fault: None, address_space: None }
     }
 }
 
@@ -62,9 +72,10 @@ pub(crate) struct Interpreter {
 /// may need more address space to start than the guest is to have.
 const LIMIT_FIRST: &str = include_str!("address_space.py");
 
-/// The user's site directory is in the workspace, where one run would leave what the next one's
-/// interpreter starts with.
-const NO_USER_SITE: &str = "-s";
+/// `-u`: output leaves the guest when it is written, so that it can be read as it comes and is not
+/// lost when the guest is killed. `-s`: the user's site directory is in the workspace, where one run
+/// would leave what the next one's interpreter starts with.
+const OPTIONS: &str = "-us";
 
 impl Script {
     /// The file's name in `/run/postern`.
@@ -90,13 +101,13 @@ impl Script {
                 Interpreter { arguments: vec![shell.clone(), file], limit_inside: false }
             }
             (Language::Python, None) => Interpreter {
-                arguments: vec![world.python.into(), NO_USER_SITE.into(), file],
+                arguments: vec![world.python.into(), OPTIONS.into(), file],
                 limit_inside: false,
             },
             (Language::Python, Some(bytes)) => {
                 let (python, limit) = (world.python.into(), bytes.to_string().into());
-                let site = NO_USER_SITE.into();
-                let arguments = vec![python, site, "-c".into(), LIMIT_FIRST.into(), limit, file];
+                let options = OPTIONS.into();
+                let arguments = vec![python, options, "-c".into(), LIMIT_FIRST.into(), limit, file];
                 Interpreter { arguments, limit_inside: true }
             }
         })
@@ -116,19 +127,19 @@ mod tests {
         let sh = || Language::Shell("sh".into());
         let limited = World { address_space: Some(7), ..World::for_tests(&[]) };
         let free = World::for_tests(&[]);
-        let python = ["python3", "-s", "-c", LIMIT_FIRST, "7", "/run/postern/main.py"];
+        let python = ["python3", "-us", "-c", LIMIT_FIRST, "7", "/run/postern/main.py"];
         let rows: [(Script, &World<'_>, &[&str], bool); 4] = [
             (script(sh(), b"", None), &limited, &["sh", "/run/postern/main.sh"], false),
             (
                 script(Language::Python, b"", None),
                 &free,
-                &["python3", "-s", "/run/postern/main.py"],
+                &["python3", "-us", "/run/postern/main.py"],
                 false,
             ),
             (
                 script(Language::Python, b"", Some("job.py")),
                 &free,
-                &["python3", "-s", "/run/postern/job.py"],
+                &["python3", "-us", "/run/postern/job.py"],
                 false,
             ),
             (script(Language::Python, b"", None), &limited, &python, true),

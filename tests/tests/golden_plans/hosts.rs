@@ -112,6 +112,17 @@ impl Machine {
         })
     }
 
+    /// The names in a directory, each of which has a fact or needs none.
+    pub(crate) fn listing(self, path: &str, names: &[&str]) -> Self {
+        let names = names.iter().map(Into::into).collect();
+        self.with(|host| drop(host.listings.insert(path.into(), names)))
+    }
+
+    /// Forgets one file.
+    pub(crate) fn without(self, path: &str) -> Self {
+        self.fact(path, FileFact::Missing)
+    }
+
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Host)) -> Self {
         change(&mut self.host);
         self
@@ -233,15 +244,6 @@ pub(crate) fn with_rootfs() -> Machine {
             "/usr/share/zoneinfo/Etc/UTC",
             "/opt/guest-root/usr/share/zoneinfo/Etc/UTC",
         )
-}
-
-/// Debian with a virtual environment of the system's Python.
-pub(crate) fn with_venv() -> Machine {
-    debian().file_with("/usr/bin/python3.11", 0o755).dir("/opt/analysis-env").link(
-        "/opt/analysis-env/bin/python",
-        "/usr/bin/python3",
-        "/usr/bin/python3.11",
-    )
 }
 
 /// Debian with forty model directories.

@@ -5,6 +5,7 @@ use postern::plan::resolve;
 use postern::profile::{ProfileFileError, SandboxProfile};
 
 use crate::hosts::{self, Machine, Owned};
+use crate::pythons;
 
 /// A rule, the field that it names, a profile, and the host it meets.
 type Row = (&'static str, &'static str, &'static str, fn() -> Machine);
@@ -48,7 +49,7 @@ const TEXT: [Row; 46] = [
         "target-duplicate",
         "required_ro_binds[0]",
         "venv = '/opt/analysis-env'\nrequired_ro_binds = ['/opt/analysis-env']",
-        hosts::with_venv,
+        pythons::with_venv,
     ),
     ("stub-name", "stubs[1]", "stubs = ['/a/one.py', '/b/one.py']", hosts::debian),
     ("stub-name", "stubs[0]", "stubs = ['/']", hosts::debian),
@@ -137,12 +138,9 @@ fn ids_taken() -> Machine {
     hosts::debian().with(|host| host.subordinate_gids = vec![IdRange::ALL])
 }
 
-fn with_strange_venv() -> Machine {
-    hosts::debian().dir("/opt/analysis-env").file("/root/.pyenv/versions/3.12/bin/python3.12").link(
-        "/opt/analysis-env/bin/python",
-        "/root/.pyenv/versions/3.12/bin/python3.12",
-        "/root/.pyenv/versions/3.12/bin/python3.12",
-    )
+/// A service that may not look where the interpreter is.
+fn unreachable_python() -> Machine {
+    pythons::alone().fact("/opt/tools", FileFact::Unreachable { errno: libc::EACCES })
 }
 
 fn desktop_with_job() -> Machine {
@@ -150,7 +148,7 @@ fn desktop_with_job() -> Machine {
 }
 
 /// What is wrong on this host.
-const HOST: [Row; 45] = [
+const HOST: [Row; 55] = [
     ("source-missing", "required_ro_binds[0].source", "required_ro_binds = ['/srv/nothing']", odd),
     ("source-missing", "rw_binds[0].source", "rw_binds = ['/srv/dangling']", odd),
     (
@@ -217,7 +215,22 @@ const HOST: [Row; 45] = [
     ("cwd-missing", "cwd", "cwd = '/usr/share/nowhere'", odd),
     ("cwd-missing", "cwd", "cwd = '/tmp/nowhere'", odd),
     ("venv-without-python", "venv", "venv = '/srv/models/0'", odd),
-    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", with_strange_venv),
+    ("venv-python-dangling", "venv", "venv = '/opt/analysis-env'", pythons::dangling),
+    (
+        "venv-python-dangling",
+        "venv",
+        "venv = '/opt/analysis-env'\nrootfs = '/opt/guest-root'",
+        pythons::dangling_in_rootfs,
+    ),
+    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", pythons::alone),
+    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", pythons::in_home),
+    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", pythons::in_bare_home),
+    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", pythons::in_store),
+    ("venv-python-hidden", "venv", "venv = '/opt/analysis-env'", pythons::in_tmp),
+    ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::for_root),
+    ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::closed),
+    ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::closed_venv),
+    ("source-unreachable", "venv", "venv = '/opt/analysis-env'", unreachable_python),
     ("usr-missing", "rootfs", "", without_usr),
     ("device-missing", "root", "", without_null),
     ("missing-capabilities", "host_uid", "", without_capabilities),
@@ -313,9 +326,26 @@ fn refusals_say_what_to_do() {
         ("workspace.directory.path = '/srv/job'", desktop_with_job, "chown it to 1000"),
         (
             "venv = '/opt/analysis-env'",
-            with_strange_venv,
-            "/root/.pyenv/versions/3.12/bin/python3.12",
+            pythons::alone,
+            "add `required_ro_binds = [\"/opt/tools/bin/python3.12\"]`",
         ),
+        (
+            "venv = '/opt/analysis-env'",
+            pythons::in_home,
+            "/home/ada/bin/python3.12, which the guest cannot see: it was installed right into a \
+             home directory; if the guest may see it, add `required_ro_binds = \
+             [\"/home/ada/bin/python3.12\", \"/home/ada/lib/libpython3.12.so\", \
+             \"/home/ada/lib/libpython3.12.so.1.0\", \"/home/ada/lib/python3.12\"]`",
+        ),
+        ("venv = '/opt/analysis-env'", pythons::in_store, "[\"/nix/store\"]"),
+        ("venv = '/opt/analysis-env'", pythons::in_tmp, "[\"/tmp/python\"]"),
+        ("venv = '/opt/analysis-env'", pythons::dangling, "leads to /opt/python3.12, which does"),
+        (
+            "venv = '/opt/analysis-env'\nrootfs = '/opt/guest-root'",
+            pythons::dangling_in_rootfs,
+            "/usr/bin/python3.11, which does not exist in the rootfs /opt/guest-root",
+        ),
+        ("venv = '/opt/analysis-env'", pythons::closed, "`chmod a+rX /opt/python3.12`"),
         ("shared_groups = 'refuse'", hosts::desktop, "groups 27 44"),
         ("ro_binds = ['/srv/root']", odd, "host_view"),
     ];
@@ -346,6 +376,7 @@ fn what_is_allowed_is_planned() {
             let link = "/usr/bin/python3".into();
             hosts::with_rootfs()
                 .dir("/opt/analysis-env")
+                .dir("/opt/analysis-env/bin")
                 .fact("/opt/analysis-env/bin/python", FileFact::Dangling { link })
         }),
         ("hostname = 'x'\nlimits.nproc = 1", odd),

@@ -74,7 +74,7 @@ macro_rules! text {
     };
 }
 
-pub(crate) const GOLDEN: [Golden; 23] = [
+pub(crate) const GOLDEN: [Golden; 26] = [
     text!("beneath-tmp"),
     text!("bwrap-like"),
     text!("caller-workspace").in_directory("srv/job", "/workspace"),
@@ -98,6 +98,9 @@ pub(crate) const GOLDEN: [Golden; 23] = [
     text!("stubs"),
     text!("unmerged-usr"),
     text!("venv"),
+    text!("venv-alias"),
+    text!("venv-elsewhere"),
+    text!("venv-shared-prefix"),
 ];
 
 /// Everything that a golden profile names.
@@ -116,18 +119,47 @@ pub(crate) fn fixture(name: &str) -> Scratch {
     scratch.file("opt/guest-root/usr/bin/probe", PROBE, 0o755);
     scratch.directory("opt/guest-root/usr/lib64", 0o755);
     symlink("usr/lib64", scratch.path().join("opt/guest-root/lib64")).unwrap();
-    if name == "venv" {
-        virtual_environment(&scratch.path().join("opt/analysis-env"));
+    let venv = scratch.path().join("opt/analysis-env");
+    match name {
+        "venv" => virtual_environment(Path::new("/usr/bin/python3"), &venv),
+        "venv-alias" => {
+            let alias = scratch.path().join("opt/uv/cpython-3.12-linux");
+            nominal_environment(&scratch, "opt/uv/cpython-3.12.5-linux", &alias);
+            symlink("cpython-3.12.5-linux", alias).unwrap();
+        }
+        "venv-elsewhere" => {
+            nominal_environment(&scratch, "opt/python3.12", &scratch.path().join("opt/python3.12"));
+        }
+        "venv-shared-prefix" => nominal_environment(&scratch, "opt", &scratch.path().join("opt")),
+        _ => {}
     }
     scratch
 }
 
-/// One of the interpreter that a guest sees.
-fn virtual_environment(path: &Path) {
-    let python = Path::new("/usr/bin/python3");
-    assert!(python.exists(), "/usr/bin/python3 is missing on this host: install python3");
+/// What a plan looks at in an installation and an environment made from it, by way of `prefix`:
+/// enough where no Python is run.
+fn nominal_environment(scratch: &Scratch, installation: &str, prefix: &Path) {
+    scratch.file(&format!("{installation}/bin/python3.12"), PROBE, 0o755);
+    scratch.file(&format!("{installation}/lib/python3.12/os.py"), b"", 0o644);
+    let bin = prefix.join("bin");
+    let config = format!("home = {}\nversion = 3.12.5\n", bin.display());
+    scratch.file("opt/analysis-env/pyvenv.cfg", config.as_bytes(), 0o644);
+    scratch.directory("opt/analysis-env/bin", 0o755);
+    let python = scratch.path().join("opt/analysis-env/bin/python");
+    symlink(bin.join("python3.12"), python).unwrap();
+}
+
+/// One that this interpreter makes, with links to it.
+pub(crate) fn virtual_environment(python: &Path, path: &Path) {
+    assert!(python.exists(), "{} is missing on this host: install python3", python.display());
+    run(python, &["-I", "-m", "venv", "--without-pip", "--symlinks"], path);
+}
+
+/// Runs a program of the host's with a path behind its arguments; what it prints.
+pub(crate) fn run(program: &Path, arguments: &[&str], path: &Path) -> String {
     #[expect(clippy::disallowed_methods, reason = "a test prepares the host as its owner would")]
-    let mut python = std::process::Command::new(python);
-    let made = python.args(["-I", "-m", "venv", "--without-pip"]).arg(path).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut command = std::process::Command::new(program);
+    let output = command.args(arguments).arg(path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

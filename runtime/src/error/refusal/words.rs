@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::Refusal;
+use super::{Refusal, venv};
 use crate::profile::Field;
 
 impl Refusal {
@@ -28,7 +28,9 @@ impl Refusal {
             Self::SourceProc { .. } => "source-proc",
             Self::StubName { .. } => "stub-name",
             Self::VenvWithoutPython { .. } => "venv-without-python",
+            Self::VenvPythonDangling { .. } => "venv-python-dangling",
             Self::VenvPythonHidden { .. } => "venv-python-hidden",
+            Self::VenvPythonForbidden { .. } => "venv-python-forbidden",
             Self::NotDirectory { .. } => "not-directory",
             Self::RootfsWithHostView => "rootfs-with-host-view",
             Self::UsrMissing { .. } => "usr-missing",
@@ -84,7 +86,10 @@ impl Refusal {
             | Self::TooSmall { field, .. }
             | Self::TooLarge { field, .. }
             | Self::Mode { field, .. } => *field,
-            Self::VenvWithoutPython { .. } | Self::VenvPythonHidden { .. } => Field::new("venv"),
+            Self::VenvWithoutPython { .. }
+            | Self::VenvPythonDangling { .. }
+            | Self::VenvPythonHidden { .. }
+            | Self::VenvPythonForbidden { .. } => Field::new("venv"),
             Self::RootfsWithHostView | Self::UsrMissing { .. } => Field::new("rootfs"),
             Self::Device { .. } | Self::NotProbed { .. } => Field::new("root"),
             Self::WorkspaceNotWritable { .. } | Self::WorkspaceNotOwned { .. } => {
@@ -185,13 +190,15 @@ impl Refusal {
             Self::VenvWithoutPython { path } => {
                 write!(f, "{} has no bin/python", path.display())
             }
-            Self::VenvPythonHidden { venv, interpreter } => write!(
-                f,
-                "the interpreter of {} is {}, which the guest cannot see; bind the directory \
-                 that it was installed to with `required_ro_binds`",
-                venv.display(),
-                interpreter.display(),
-            ),
+            Self::VenvPythonDangling { venv, missing, rootfs } => {
+                venv::dangling(f, venv, missing, rootfs.as_deref())
+            }
+            Self::VenvPythonHidden { venv, interpreter, why, binds } => {
+                venv::hidden(f, venv, interpreter, *why, binds)
+            }
+            Self::VenvPythonForbidden { venv, path, owner, mode, id } => {
+                venv::forbidden(f, venv, path, (*owner, *mode), *id)
+            }
             Self::NotDirectory { path, .. } => write!(f, "{} is not a directory", path.display()),
             Self::RootfsWithHostView => {
                 f.write_str("a rootfs and `root = \"host_view\"` exclude one another")

@@ -12,6 +12,7 @@ use crate::host::{FileFact, FileKind, FoundFile, Host};
 use crate::profile::Field;
 
 mod make;
+mod view;
 
 pub(super) use make::Bounds;
 

@@ -14,9 +14,9 @@ use crate::profile::Field;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The line.
-    pub line: usize,
+    pub line: u32,
     /// The column in it.
-    pub column: usize,
+    pub column: u32,
 }
 
 /// Where something is wrong, as far as it is known: of a text that is no file there is no path,
@@ -26,14 +26,16 @@ pub struct Position {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The file.
-    pub path: Option<PathBuf>,
+    pub path: Option<Box<Path>>,
     /// Where in it.
     pub position: Option<Position>,
 }
 
 impl Place {
     pub(super) fn at(line: usize, column: usize) -> Self {
-        Self { path: None, position: Some(Position { line, column }) }
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        let position = Position { line: number(line), column: number(column) };
+        Self { path: None, position: Some(position) }
     }
 
     /// From an offset in bytes.
@@ -305,7 +307,7 @@ impl ProfileFileError {
             | Self::UnknownWord { place, .. }
             | Self::WrongType { place, .. }
             | Self::Notation { place, .. }
-            | Self::Refused { place, .. } => place.path = Some(file.to_owned()),
+            | Self::Refused { place, .. } => place.path = Some(file.into()),
             Self::Read { .. }
             | Self::NotRegular { .. }
             | Self::TooLarge { .. }

@@ -12,24 +12,12 @@ use super::error::{Place, ProfileFileError};
 
 /// The text of a file.
 pub(super) fn text(path: &Path) -> Result<String, ProfileFileError> {
-    let read = |source| ProfileFileError::Read { path: path.to_owned(), source };
-    let too_large = |bytes| ProfileFileError::TooLarge {
-        path: path.to_owned(),
-        bytes,
-        limit: PROFILE_BYTES_MAX,
-    };
     let file = open(path)?;
-    let size = file.metadata().map_err(read)?.len();
+    let size = file.metadata().map_err(|source| read(path, source))?.len();
     if size > PROFILE_BYTES_MAX {
-        return Err(too_large(size));
+        return Err(too_large(path, size));
     }
-    let mut bytes = Vec::new();
-    // Files of procfs have no size, and others may grow.
-    file.take(PROFILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(read)?;
-    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if length > PROFILE_BYTES_MAX {
-        return Err(too_large(length));
-    }
+    let bytes = bounded(path, file)?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let place = Place::in_text(&String::from_utf8_lossy(error.as_bytes()), Some(good));
@@ -37,9 +25,27 @@ pub(super) fn text(path: &Path) -> Result<String, ProfileFileError> {
     })
 }
 
+/// All there is, within the bound: files of procfs have no size, and others may grow.
+pub(super) fn bounded(path: &Path, from: impl Read) -> Result<Vec<u8>, ProfileFileError> {
+    let mut bytes = Vec::new();
+    let taken = from.take(PROFILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    taken.map_err(|source| read(path, source))?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= PROFILE_BYTES_MAX => Ok(bytes),
+        length => Err(too_large(path, length.unwrap_or(u64::MAX))),
+    }
+}
+
+fn read(path: &Path, source: io::Error) -> ProfileFileError {
+    ProfileFileError::Read { path: path.to_owned(), source }
+}
+
+fn too_large(path: &Path, bytes: u64) -> ProfileFileError {
+    ProfileFileError::TooLarge { path: path.to_owned(), bytes, limit: PROFILE_BYTES_MAX }
+}
+
 /// Opens without waiting for the other end of a pipe, and refuses what is no regular file.
 fn open(path: &Path) -> Result<File, ProfileFileError> {
-    let read = |source| ProfileFileError::Read { path: path.to_owned(), source };
     let not_regular = |kind| ProfileFileError::NotRegular { path: path.to_owned(), kind };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -47,10 +53,10 @@ fn open(path: &Path) -> Result<File, ProfileFileError> {
         Err(errno) => {
             // A socket cannot be opened at all, and a device perhaps not: say what it is.
             let kind = std::fs::metadata(path).ok().and_then(|metadata| kind(metadata.file_type()));
-            return Err(kind.map_or_else(|| read(io::Error::from(errno)), not_regular));
+            return Err(kind.map_or_else(|| read(path, io::Error::from(errno)), not_regular));
         }
     };
-    match kind(file.metadata().map_err(read)?.file_type()) {
+    match kind(file.metadata().map_err(|source| read(path, source))?.file_type()) {
         Some(kind) => Err(not_regular(kind)),
         None => Ok(file),
     }

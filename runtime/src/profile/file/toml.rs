@@ -11,7 +11,10 @@ use super::node::{DEPTH_MAX, Entry, Node, Value};
 
 /// A whole file.
 pub(super) fn tree(text: &str) -> Result<Node, ProfileFileError> {
-    shallow(text)?;
+    if let Some(at) = too_deep(text) {
+        let place = Place::in_text(text, Some(at));
+        return Err(ProfileFileError::TooDeep { place, limit: DEPTH_MAX });
+    }
     let table = DeTable::parse(text).map_err(|source| {
         let place = Place::in_text(text, source.span().map(|span| span.start));
         ProfileFileError::Toml { place, source: Box::new(source) }
@@ -21,16 +24,19 @@ pub(super) fn tree(text: &str) -> Result<Node, ProfileFileError> {
 
 /// One value, as it stands after `=`; the place of an error in it is of no use to anyone.
 pub(super) fn value(text: &str) -> Result<Node, ProfileFileError> {
-    let unplaced = Place::default;
-    shallow(text).map_err(|_| ProfileFileError::TooDeep { place: unplaced(), limit: DEPTH_MAX })?;
-    let value = DeValue::parse(text);
-    let refused = |source| ProfileFileError::Toml { place: unplaced(), source: Box::new(source) };
-    value.map(|value| node(&value)).map_err(refused)
+    let place = Place::default();
+    if too_deep(text).is_some() {
+        return Err(ProfileFileError::TooDeep { place, limit: DEPTH_MAX });
+    }
+    match DeValue::parse(text) {
+        Ok(value) => Ok(node(&value)),
+        Err(source) => Err(ProfileFileError::Toml { place, source: Box::new(source) }),
+    }
 }
 
-/// Refuses deep nesting before anything recurses over it: each kind of bracket is counted by
+/// Where nesting goes too deep, before anything recurses over it: each kind of bracket is counted by
 /// itself, since in a broken text one may be closed by the other, and the dots of each key.
-fn shallow(text: &str) -> Result<(), ProfileFileError> {
+fn too_deep(text: &str) -> Option<usize> {
     let (mut square, mut curly, mut dots) = (0_usize, 0_usize, 0_usize);
     for token in Source::new(text).lex() {
         match token.kind() {
@@ -50,11 +56,10 @@ fn shallow(text: &str) -> Result<(), ProfileFileError> {
             | TokenKind::Eof => {}
         }
         if square.max(curly).max(dots) > DEPTH_MAX {
-            let place = Place::in_text(text, Some(token.span().start()));
-            return Err(ProfileFileError::TooDeep { place, limit: DEPTH_MAX });
+            return Some(token.span().start());
         }
     }
-    Ok(())
+    None
 }
 
 fn entries(table: &DeTable<'_>) -> Vec<Entry> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{ProfileFileError, SandboxProfile};
 use crate::profile::PROFILE_BYTES_MAX;
+use crate::profile::file::open::bounded;
 
 /// A directory of this test's own, removed at the end.
 struct Directory(PathBuf);
@@ -77,7 +78,7 @@ fn what_is_no_readable_file_is_told_at_once() {
 fn a_file_that_may_not_be_read_names_the_reader() {
     let directory = Directory::new("closed");
     let path = directory.file("closed.toml", "");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).unwrap();
     let uid = rustix::process::geteuid();
     // Root reads it all the same; the words are then tried on the kernel's answer alone.
     let error = SandboxProfile::from_file(&path).err().unwrap_or_else(|| ProfileFileError::Read {
@@ -118,6 +119,14 @@ fn a_file_of_the_largest_size_is_read_and_one_byte_more_is_not() {
         matches!(error, ProfileFileError::TooLarge { bytes, limit, .. } if bytes == limit + 1),
         "{error}"
     );
+}
+
+#[test]
+fn no_more_is_read_than_the_limit_and_one_byte() {
+    match bounded(Path::new("endless.toml"), std::io::repeat(b'#')) {
+        Err(ProfileFileError::TooLarge { bytes, .. }) => assert_eq!(bytes, PROFILE_BYTES_MAX + 1),
+        other => panic!("{:?}", other.map(|bytes| bytes.len())),
+    }
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn the_nearest_name_is_the_one_that_was_meant() {
         ("", "hostnam", Some("hostname")),
         ("", "HostName", Some("hostname")),
         ("", "tmp-bytes", Some("tmp_bytes")),
+        ("", "SHM-BYTES", Some("shm_bytes")),
         ("", "robinds", Some("ro_binds")),
         ("", "size_bytes", Some("workspace.owned.size_bytes")),
         ("", "uts", Some("namespaces.uts")),

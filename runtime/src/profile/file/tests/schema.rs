@@ -237,7 +237,7 @@ fn collect(root: &Value, schema: &Value, path: &str, found: &mut BTreeMap<String
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         let name = path.rsplit('.').next();
         let known = Known {
-            words: words.and_then(Value::as_str).unwrap_or_default().to_owned(),
+            words: words.and_then(Value::as_str).unwrap_or("One of them.").to_owned(),
             default: member.get("default").cloned(),
             is_required: !is_alone && required.map(Value::as_str).any(|other| other == name),
             choices: member.get("$ref").map_or_else(Vec::new, |to| choices(target(root, to))),

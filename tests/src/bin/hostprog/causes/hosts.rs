@@ -80,15 +80,21 @@ pub(super) fn no_more_processes() -> Made {
 /// A launch with the launcher as a file of this mode, which `POSTERN_LAUNCHER` names.
 #[expect(clippy::disallowed_methods, reason = "a second host")]
 pub(super) fn installed(mode: &str) -> Outcome {
+    let path = install(mode)?;
+    let mut again = Program::new(std::env::current_exe().map_err(text)?);
+    let told = again.arg("launch").env(postern::LAUNCHER_VARIABLE, &path).output();
+    fs::remove_file(&path).map_err(text)?;
+    Ok(String::from_utf8_lossy(&told.map_err(text)?.stdout).trim_end().to_owned())
+}
+
+/// The launcher as a file of this mode.
+pub(super) fn install(mode: &str) -> Result<PathBuf, String> {
     let path = std::env::temp_dir().join("launcher");
     fs::write(&path, postern_launcher::IMAGE).map_err(text)?;
     let mode = u32::from_str_radix(mode, 8).map_err(text)?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
     fs::set_permissions(&path, mode).map_err(text)?;
-    let mut again = Program::new(std::env::current_exe().map_err(text)?);
-    let told = again.arg("launch").env(postern::LAUNCHER_VARIABLE, &path).output();
-    fs::remove_file(&path).map_err(text)?;
-    Ok(String::from_utf8_lossy(&told.map_err(text)?.stdout).trim_end().to_owned())
+    Ok(path)
 }
 
 fn enter_chroot(root: &Path) -> Made {

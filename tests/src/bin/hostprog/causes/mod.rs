@@ -1,6 +1,7 @@
 //! Hosts on which a launch fails, or falls back on something, for one known reason each; the
 //! scenario makes the host, launches, and prints what it met.
 
+mod checks;
 mod hosts;
 mod sources;
 
@@ -14,7 +15,7 @@ use crate::Scenario;
 use crate::world::{self, Outcome, ensure, text};
 
 /// Every scenario about causes.
-pub(crate) const ALL: [Scenario; 24] = [
+pub(crate) const ALL: [Scenario; 25] = [
     ("no-user-namespaces", |_| hosts::no_user_namespaces().and_then(|()| launch())),
     ("no-more-processes", |_| hosts::no_more_processes().and_then(|()| launch())),
     ("launch", |_| launch()),
@@ -41,6 +42,7 @@ pub(crate) const ALL: [Scenario; 24] = [
     ("source", sources::changes),
     ("workspace-file", sources::workspace_file),
     ("too-many-runs", |_| too_many_runs()),
+    ("check", checks::check_on),
 ];
 
 /// Builds a default sandbox and runs a program in it.
