@@ -1,7 +1,6 @@
 //! Options to a profile, and profiles as text; judges nothing, which the library does.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use postern::SandboxProfile;
@@ -9,6 +8,7 @@ use postern::profile::{Bind, Workspace};
 
 use crate::arguments::{ProfileVerb, WorldOptions};
 use crate::failure::Failure;
+use crate::streams::{own, write_all};
 
 /// The profile file, or the default, then each `--set`, then the named options.
 pub(crate) fn profile(options: &WorldOptions) -> Result<SandboxProfile, Failure> {
@@ -79,7 +79,11 @@ fn placed(bind: &Bind) -> Result<Bind, Failure> {
 /// A path as the library takes it. What goes up (`..`) is resolved by the file system, since a
 /// symbolic link may lead elsewhere; where that fails the library says what is wrong.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    let failed = |source| Failure::File { what: "make absolute", path: path.to_owned(), source };
+    let failed = |source| Failure::File {
+        what: "tell the current directory, which is needed for",
+        path: path.to_owned(),
+        source,
+    };
     let absolute = std::path::absolute(path).map_err(failed)?;
     match absolute.components().any(|part| part == Component::ParentDir) {
         true => Ok(std::fs::canonicalize(&absolute).unwrap_or(absolute)),
@@ -110,7 +114,6 @@ pub(crate) fn print(verb: &ProfileVerb) -> Result<u8, Failure> {
 
 /// Writes to stdout.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    let written = own(std::io::stdout()).and_then(|mut stdout| write_all(&mut stdout, bytes));
     written.map_err(|source| Failure::Stream { what: "write to stdout", source })
 }

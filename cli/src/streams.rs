@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::getpgrp;
 use rustix::termios::tcgetpgrp;
 
@@ -72,7 +73,7 @@ fn pass_on(mut from: File, mut to: File, turns: &AtomicU64) -> io::Result<Option
             Ok(len) => {
                 let bytes = chunk.get(..len).unwrap_or_default();
                 last = bytes.last().copied();
-                to.write_all(bytes)?;
+                write_all(&mut to, bytes)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -118,6 +119,9 @@ pub(crate) fn feed(mut from: File, mut to: File) {
                 Ok(len) if to.write_all(chunk.get(..len).unwrap_or_default()).is_ok() => {}
                 Ok(_) => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    wait(&from, PollFlags::IN);
+                }
                 Err(_) if is_in_background(&from) => thread::sleep(UNTIL_FOREGROUND),
                 Err(_) => return,
             }
@@ -131,6 +135,25 @@ const UNTIL_FOREGROUND: Duration = Duration::from_millis(100);
 /// The terminal is another job's at the moment.
 fn is_in_background(terminal: &File) -> bool {
     tcgetpgrp(terminal).is_ok_and(|foreground| foreground != getpgrp())
+}
+
+/// Writes everything. Whoever shares the stream may have set it not to wait, as node does.
+pub(crate) fn write_all(to: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(len) => bytes = bytes.get(len..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(to, PollFlags::OUT),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Until a stream is ready; what is wrong with it the next call says.
+fn wait(stream: &File, wanted: PollFlags) {
+    poll(&mut [PollFd::new(stream, wanted)], None).ok();
 }
 
 /// One of this process's own streams.

@@ -31,7 +31,7 @@ struct Row {
     stderr: &'static str,
 }
 
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 21] = [
     Row {
         name: "a program's own code",
         arguments: &["run", "--", "sh", "-c", "exit 7"],
@@ -73,6 +73,20 @@ const ROWS: [Row; 19] = [
         status: 124,
         stdout: "",
         stderr: "[postern] timed out",
+    },
+    Row {
+        name: "a time that no clock can tell",
+        arguments: &["run", "--timeout", "1e19", "--grace", "1e19", "--", "echo", "x"],
+        status: 0,
+        stdout: "x\n",
+        stderr: "",
+    },
+    Row {
+        name: "a program without the sign",
+        arguments: &["run", "--stdin", "null", "printf", "%s", "--json"],
+        status: 0,
+        stdout: "--json",
+        stderr: "",
     },
     Row {
         name: "an environment of its own",

@@ -1,11 +1,15 @@
 //! stdin, stdout and stderr of the command: passed on whole, closed, full, shared, or not there.
 
-use std::fs::File;
+use std::fs::{File, Permissions, set_permissions};
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use postern_tests::{Scratch, Watch};
+use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::command::{run, shell, soon, start, text, words};
 
@@ -119,6 +123,26 @@ fn streams_that_are_closed_at_the_start_are_empty() {
     }
 }
 
+/// A guest may hand its end of a pipe to another process, which is not waited for.
+#[test]
+fn a_stranger_that_holds_an_output_is_not_waited_for() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let shared = scratch.directory("shared", 0o777);
+    let listener = UnixListener::bind(shared.join("socket")).unwrap();
+    set_permissions(shared.join("socket"), Permissions::from_mode(0o777)).unwrap();
+    let code = "import array, socket; s = socket.socket(socket.AF_UNIX); s.connect('/shared/socket'); \
+                s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1]))]); \
+                print('sent')";
+    let bind = format!("{}:/shared", shared.display());
+    let started = Instant::now();
+    let output = run(&["python", "--rw-bind", &bind, "-c", code]);
+    assert_eq!(text(&output.stdout), "sent\n", "{}", words(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    drop(listener);
+}
+
 /// Both streams often share one open file, as after `2>&1`, and so does whoever writes next.
 #[test]
 fn a_file_that_both_streams_share_loses_nothing() {
@@ -134,6 +158,32 @@ fn a_file_that_both_streams_share_loses_nothing() {
     file.write_all(b"after\n").unwrap();
     let log = words(&std::fs::read(&path).unwrap());
     assert_eq!(log.lines().collect::<Vec<_>>(), ["out", "err", "more", "after"]);
+}
+
+/// As node sets the streams that its children share with it.
+#[test]
+fn streams_that_do_not_wait_are_waited_for() {
+    let _watch = Watch::begin();
+    for arguments in [&["run", "--", "cat"][..], &["run", "--json", "--", "cat"]] {
+        let (input, mut sent) = std::io::pipe().unwrap();
+        let (mut received, output) = std::io::pipe().unwrap();
+        for fd in [input.as_fd(), output.as_fd()] {
+            fcntl_setfl(fd, OFlags::NONBLOCK).unwrap();
+        }
+        let mut command = start(arguments);
+        let mut child = command.stdin(input).stdout(output).spawn().unwrap();
+        drop(command);
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            sent.write_all(&[b'x'; 500_000]).unwrap();
+        });
+        std::thread::sleep(Duration::from_millis(600));
+        let mut bytes = Vec::new();
+        received.read_to_end(&mut bytes).unwrap();
+        writer.join().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(bytes.iter().filter(|byte| **byte == b'x').count() / 500_000, 1);
+    }
 }
 
 #[test]
