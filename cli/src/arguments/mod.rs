@@ -26,9 +26,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     /// Run a program in a sandbox.
     ///
-    /// Without --json, stdin, stdout and stderr are passed through. The exit status is the program's
-    /// own; 128 and the signal for one ended by a signal; 124 when the time is up; 126 or 127 for a
-    /// program that cannot be started or found; 125 for a failure of postern itself.
+    /// Without --json, stdin, stdout and stderr are passed through. The exit status is the
+    /// program's own; 128 and the signal for one ended by a signal; 124 when the time is up; 126 or
+    /// 127 for a program that cannot be started or found; 125 for a failure of postern itself.
     #[command(after_long_help = RUN_NOTES)]
     Run(RunVerb),
     /// Run Python source code in a sandbox.
@@ -46,9 +46,9 @@ pub(crate) enum Verb {
     Python(PythonVerb),
     /// Run a shell script in a sandbox.
     ///
-    /// The script is read here, on the host; the guest finds it as a read-only file in /run/postern,
-    /// which is $0; ARGS are $1 and so on. What follows SCRIPT or FILE belongs to the script, even
-    /// where it looks like an option. The exit status is as for `run`.
+    /// The script is read here, on the host; the guest finds it as a read-only file in
+    /// /run/postern, which is $0; ARGS are $1 and so on. What follows SCRIPT or FILE belongs to the
+    /// script, even where it looks like an option. The exit status is as for `run`.
     #[command(
         after_long_help = RUN_NOTES,
         override_usage = "postern bash [OPTIONS] <-c SCRIPT|FILE|-> [ARGS]..."
@@ -56,8 +56,8 @@ pub(crate) enum Verb {
     Bash(BashVerb),
     /// Print what `run` in the same sandbox would do, one step a line, and do nothing.
     Plan(PlanVerb),
-    /// Launch a sandbox for real and say, line by line, what is enforced here, what is not and
-    /// why, and what to do about it. Changes nothing.
+    /// Launch a sandbox for real and say, line by line, what is enforced here, what is not and why,
+    /// and what to do about it. Changes nothing.
     ///
     /// The exit status is 0 when what the profile promises holds on this machine, 1 when it does
     /// not, and 125 for a failure of postern itself, such as a profile that cannot be read.
@@ -103,7 +103,8 @@ With --json, one object on stdout at the end:
   enforcement  what held it: {tier, namespaces, kernel_uid, kernel_gid, shared_uid, shared_groups,
                seccomp, seccomp_digest, launcher, fallbacks, warnings}
 When postern itself fails, the object is {error: {kind, message, fix}}, with field and rule, or \
-phase, step, call, object, errno and cause, where there are such; the exit status is 125.";
+phase, step, call, object, errno and cause, where there are such; the exit status is 125, or 128 and the signal \
+where one came before the run had begun.";
 
 /// `postern run`.
 #[derive(Debug, Args)]
@@ -112,8 +113,9 @@ pub(crate) struct RunVerb {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// The program and its arguments. [default: none, it must be there] [example: -- python3 -c
-    /// 'print(6 * 7)']
+    /// The program and its arguments.
+    ///
+    /// [default: none, it must be there] [example: -- python3 -c 'print(6 * 7)']
     #[arg(trailing_var_arg = true, value_name = "ARGV")]
     pub(crate) argv: Vec<OsString>,
 }
@@ -125,13 +127,15 @@ pub(crate) struct PythonVerb {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// The code itself; what follows it is sys.argv[1] and so on. [default: none, FILE is read]
-    /// [example: -c 'print(6 * 7)']
+    /// The code itself; what follows it is sys.argv[1] and so on.
+    ///
+    /// [default: none, FILE is read] [example: -c 'print(6 * 7)']
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) code: Option<OsString>,
     /// A file of source code on the host, at most 256 MiB, or - for stdin, which is empty for the
-    /// guest then; and the script's arguments. [default: none, -c or FILE must be there] [example:
-    /// job.py --verbose]
+    /// guest then; and the script's arguments.
+    ///
+    /// [default: none, -c or FILE must be there] [example: job.py --verbose]
     #[arg(trailing_var_arg = true, value_name = "FILE|ARGS")]
     pub(crate) rest: Vec<OsString>,
 }
@@ -143,16 +147,20 @@ pub(crate) struct BashVerb {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// The shell that reads the script: a name for the guest's PATH, or a path inside. [default:
-    /// bash] [example: --shell sh]
+    /// The shell that reads the script: a name for the guest's PATH, or a path inside.
+    ///
+    /// [default: bash] [example: --shell sh]
     #[arg(long, value_name = "NAME", default_value = "bash", hide_default_value = true)]
     pub(crate) shell: OsString,
-    /// The script itself; what follows it is $1 and so on. [default: none, FILE is read] [example:
-    /// -c 'echo $((6 * 7))']
+    /// The script itself; what follows it is $1 and so on.
+    ///
+    /// [default: none, FILE is read] [example: -c 'echo $((6 * 7))']
     #[arg(short = 'c', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub(crate) code: Option<OsString>,
-    /// A script on the host, at most 256 MiB, or - for stdin, which is empty for the guest then; and
-    /// its arguments. [default: none, -c or FILE must be there] [example: job.sh --verbose]
+    /// A script on the host, at most 256 MiB, or - for stdin, which is empty for the guest then;
+    /// and its arguments.
+    ///
+    /// [default: none, -c or FILE must be there] [example: job.sh --verbose]
     #[arg(trailing_var_arg = true, value_name = "FILE|ARGS")]
     pub(crate) rest: Vec<OsString>,
 }
@@ -162,8 +170,9 @@ pub(crate) struct BashVerb {
 pub(crate) struct PlanVerb {
     #[command(flatten)]
     pub(crate) world: WorldOptions,
-    /// What `run` would start; the plan is the same for every program. [default: none] [example: --
-    /// python3]
+    /// What `run` would start; the plan is the same for every program.
+    ///
+    /// [default: none] [example: -- python3]
     #[arg(trailing_var_arg = true, value_name = "ARGV")]
     pub(crate) _argv: Vec<OsString>,
 }
@@ -173,7 +182,9 @@ pub(crate) struct PlanVerb {
 pub(crate) struct CheckVerb {
     #[command(flatten)]
     pub(crate) world: WorldOptions,
-    /// One JSON object instead of text. [default: text] [example: --json]
+    /// One JSON object instead of text.
+    ///
+    /// [default: text] [example: --json]
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -194,7 +205,9 @@ pub(crate) enum ProfileVerb {
 pub(crate) struct ShowVerb {
     #[command(flatten)]
     pub(crate) world: WorldOptions,
-    /// As JSON. [default: TOML] [example: --json]
+    /// As JSON.
+    ///
+    /// [default: TOML] [example: --json]
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -202,7 +215,9 @@ pub(crate) struct ShowVerb {
 /// `postern completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsVerb {
-    /// The shell. [default: none, it must be there] [example: bash]
+    /// The shell.
+    ///
+    /// [default: none, it must be there] [example: bash]
     #[arg(value_name = "SHELL", hide_possible_values = false)]
     pub(crate) shell: Shell,
 }
@@ -210,8 +225,9 @@ pub(crate) struct CompletionsVerb {
 /// `postern man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManVerb {
-    /// A directory that is there, in which postern.1 and a page for each verb are written. [default:
-    /// none, postern.1 is printed] [example: --out ~/.local/share/man/man1]
+    /// A directory that is there, in which postern.1 and a page for each verb are written.
+    ///
+    /// [default: none, postern.1 is printed] [example: --out ~/.local/share/man/man1]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -44,7 +44,7 @@ fn every_option_has_a_default_and_an_example() {
 fn every_example_is_taken() {
     for (verb, command) in verbs(&Arguments::command(), "postern") {
         for argument in command.get_arguments() {
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let help = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
             let Some((_, example)) = help.split_once("[example: ") else { continue };
             let example = example.strip_suffix(']').unwrap();
             let mut words: Vec<OsString> = verb.split(' ').map(Into::into).collect();

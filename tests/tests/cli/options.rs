@@ -154,12 +154,17 @@ fn paths_of_the_host_may_be_relative() {
     let _watch = Watch::begin();
     let scratch = Scratch::new();
     scratch.file("a/job/x", b"42", 0o644);
+    let same = scratch.path().join("a/job/x");
     for (here, path) in [("a", "job"), ("a", "./job"), ("a/job", "."), ("a/job", "../job")] {
-        let output = start(&["run", "--ro-bind", &format!("{path}:/data"), "--", "cat", "/data/x"])
-            .current_dir(scratch.path().join(here))
-            .output()
-            .unwrap();
-        assert_eq!(text(&output.stdout), "42", "{here} {path}: {}", words(&output.stderr));
+        for (bind, file) in
+            [(format!("{path}:/data"), "/data/x"), (path.to_owned(), same.to_str().unwrap())]
+        {
+            let output = start(&["run", "--ro-bind", &bind, "--", "cat", file])
+                .current_dir(scratch.path().join(here))
+                .output()
+                .unwrap();
+            assert_eq!(text(&output.stdout), "42", "{here} {bind}: {}", words(&output.stderr));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use postern_tests::{Scratch, Watch};
 
-use crate::command::{run, shell, start, text, words};
+use crate::command::{Terminal, postern, run, shell, start, text, words};
 
 const ARGV: &str = "import sys; print(sys.argv[1:])";
 
@@ -110,6 +110,17 @@ fn code_from_stdin_leaves_nothing_there_for_the_guest() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(text(&output.stdout), expected, "{}", words(&output.stderr));
     }
+}
+
+/// A terminal can be read again after its end; the guest is not to wait for that.
+#[test]
+fn code_from_a_terminal_ends_the_guests_input() {
+    let _watch = Watch::begin();
+    let postern = postern();
+    let mut terminal = Terminal::start(&[postern.as_ref(), "python".as_ref(), "-".as_ref()]);
+    terminal.type_in("import sys; print(len(sys.stdin.read()) + 41 + 1)\n\x04");
+    let (code, seen) = terminal.finish();
+    assert!(code == Some(0) && seen.ends_with("42\r\n"), "{code:?} {seen}");
 }
 
 #[test]
