@@ -261,11 +261,36 @@ impl Verb {
 impl Arguments {
     /// Reads a command line, its first word the name of the command.
     pub(crate) fn read(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+        if let Some(verb) = Verb::read_alone(&words) {
+            return Ok(Arguments { verb });
+        }
         let mut definition = Arguments::command();
-        let words = tail::fence(&definition, words);
+        let words = match words.get(1).and_then(|verb| definition.find_subcommand(verb)) {
+            Some(verb) => tail::fence(verb, 2, words),
+            None => words,
+        };
         let matches = definition.try_get_matches_from_mut(words)?;
         Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
     }
+}
+
+impl Verb {
+    /// A verb that runs something, read without the definition of all others, which costs more than
+    /// the reading. `None`: there is something to say, which takes the whole definition.
+    fn read_alone(words: &[OsString]) -> Option<Verb> {
+        match words.get(1)?.to_str()? {
+            "run" => alone(words).map(Verb::Run),
+            "python" => alone(words).map(Verb::Python),
+            "bash" => alone(words).map(Verb::Bash),
+            _ => None,
+        }
+    }
+}
+
+fn alone<V: Args>(words: &[OsString]) -> Option<V> {
+    let definition = V::augment_args(clap::Command::new("postern"));
+    let words = tail::fence(&definition, 1, words.get(1..)?.to_vec());
+    V::from_arg_matches(&definition.try_get_matches_from(words).ok()?).ok()
 }
 
 #[cfg(test)]

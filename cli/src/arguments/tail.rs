@@ -7,19 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use clap::Command;
 
 /// Puts `--` behind `-c CODE`, so that what follows is the script's even where it looks like an
-/// option. A command line without one comes back as it was.
-pub(super) fn fence(definition: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
-    if let Some(at) = end_of_code(definition, &words) {
+/// option. `first` is where the verb's options begin; words without `-c CODE` come back as they were.
+pub(super) fn fence(verb: &Command, first: usize, mut words: Vec<OsString>) -> Vec<OsString> {
+    if let Some(at) = end_of_code(verb, first, &words) {
         words.insert(at, "--".into());
     }
     words
 }
 
 /// The place behind CODE.
-fn end_of_code(definition: &Command, words: &[OsString]) -> Option<usize> {
-    let verb = definition.find_subcommand(words.get(1)?)?;
+fn end_of_code(verb: &Command, first: usize, words: &[OsString]) -> Option<usize> {
     verb.get_arguments().find(|argument| argument.get_short() == Some('c'))?;
-    let mut at = 2;
+    let mut at = first;
     loop {
         let word = words.get(at)?.as_bytes();
         at = match word {
@@ -72,7 +71,9 @@ mod tests {
         };
         for (given, fenced) in rows {
             let expected: Vec<std::ffi::OsString> = words(fenced);
-            assert_eq!(fence(&Arguments::command(), words(given)), expected);
+            let definition = Arguments::command();
+            let verb = definition.find_subcommand(given[0]).unwrap();
+            assert_eq!(fence(verb, 2, words(given)), expected);
         }
     }
 }

@@ -60,3 +60,29 @@ fn every_example_is_taken() {
         }
     }
 }
+
+/// By whichever way it is read.
+#[test]
+fn a_verb_alone_is_read_as_among_all() {
+    let rows: [(&[&str], bool); 8] = [
+        (&["run", "--timeout", "3", "--", "true", "--json"], true),
+        (&["python", "--json", "-c", "x", "--json", "--", "-c"], true),
+        (&["bash", "--shell=sh", "job", "-c"], true),
+        (&["run", "--help"], false),
+        (&["run", "--bogus"], false),
+        (&["plan"], false),
+        (&["--version"], false),
+        (&[], false),
+    ];
+    for (line, is_alone) in rows {
+        let words: Vec<OsString> =
+            std::iter::once(&"postern").chain(line).map(Into::into).collect();
+        let alone = Verb::read_alone(&words);
+        assert_eq!(alone.is_some(), is_alone, "{line:?}");
+        let Some(alone) = alone else { continue };
+        let definition = Arguments::command();
+        let fenced = tail::fence(definition.find_subcommand(line[0]).unwrap(), 2, words);
+        let all = Arguments::try_parse_from(fenced).unwrap().verb;
+        assert_eq!(format!("{alone:?}"), format!("{all:?}"));
+    }
+}
