@@ -1,65 +1,43 @@
 //! `postern check`: the library's report as text or JSON, and as an exit status. Judges nothing.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::{self, IsTerminal};
 
-use postern::SandboxProfile;
 use postern::check::{self, Finding, Name, Report, Status};
 use postern::error::Fix;
 
-use crate::arguments::CheckOptions;
-
-type Failure = Box<dyn std::error::Error>;
+use crate::arguments::CheckVerb;
+use crate::failure::Failure;
+use crate::profile::{profile, write_out};
+use crate::say::Voice;
 
 /// What the profile promises does not hold here.
 const DOES_NOT_HOLD: u8 = 1;
 
 /// Checks, and prints; the exit status.
-pub(crate) fn check(options: &CheckOptions) -> Result<u8, Failure> {
-    let profile = match &options.profile {
-        Some(path) => SandboxProfile::from_file(path)?,
-        None => SandboxProfile::default(),
+pub(crate) fn check(verb: &CheckVerb) -> Result<u8, Failure> {
+    let report = check::run(&profile(&verb.world)?);
+    let words = match verb.json {
+        true => serde_json::to_string(&report).map(|text| text + "\n").map_err(io::Error::other),
+        false => {
+            let voice = Voice::on(verb.world.color, io::stdout().is_terminal());
+            text(&report, voice).map_err(io::Error::other)
+        }
     };
-    let report = check::run(&profile);
-    let text = match options.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => text(&report, Paint::for_stdout())?,
-    };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // The reader has seen what it wanted.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
-        Ok(()) | Err(_) => {}
-    }
+    let words = words.map_err(|source| Failure::Stream { what: "word the report", source })?;
+    write_out(words.as_bytes())?;
     Ok(if report.ok { 0 } else { DOES_NOT_HOLD })
 }
 
-/// Whether text is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Paint {
-    Plain,
-    Coloured,
-}
-
-impl Paint {
-    /// Only for a terminal, and not where NO_COLOR is set (<https://no-color.org>).
-    fn for_stdout() -> Paint {
-        let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        match std::io::stdout().is_terminal() && !is_unwanted {
-            true => Paint::Coloured,
-            false => Paint::Plain,
-        }
-    }
-
-    /// A status as a word of its column.
-    fn status(self, status: Status) -> String {
-        let word = format!("{:STATUS_WIDTH$}", status.name());
-        let colours = [(Status::Enforced, 32), (Status::Weaker, 33), (Status::Failed, 31)];
-        let colour = colours.iter().find(|colour| colour.0 == status);
-        let code = colour.map_or(2, |colour| colour.1);
-        match self {
-            Paint::Plain => word,
-            Paint::Coloured => format!("\x1b[{code}m{word}\x1b[0m"),
-        }
+/// A status as a word of its column.
+fn status(voice: Voice, status: Status) -> String {
+    let word = format!("{:STATUS_WIDTH$}", status.name());
+    let colours = [(Status::Enforced, 32), (Status::Weaker, 33), (Status::Failed, 31)];
+    let colour = colours.iter().find(|colour| colour.0 == status);
+    let code = colour.map_or(2, |colour| colour.1);
+    match voice {
+        Voice::Plain => word,
+        Voice::Coloured => format!("\x1b[{code}m{word}\x1b[0m"),
     }
 }
 
@@ -71,7 +49,7 @@ fn name_width() -> usize {
     Name::ALL.iter().map(|name| name.as_str().len()).max().unwrap_or_default()
 }
 
-fn text(report: &Report, paint: Paint) -> Result<String, std::fmt::Error> {
+fn text(report: &Report, voice: Voice) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     let verdict = if report.ok { "holds" } else { "does not hold" };
     writeln!(
@@ -80,7 +58,7 @@ fn text(report: &Report, paint: Paint) -> Result<String, std::fmt::Error> {
         report.version, report.kernel, report.architecture
     )?;
     for finding in &report.findings {
-        line(&mut text, finding, paint)?;
+        line(&mut text, finding, voice)?;
     }
     let fixes = report.failure.iter().flat_map(|failure| &failure.fixes);
     for (found, number) in fixes.zip(1..) {
@@ -92,10 +70,10 @@ fn text(report: &Report, paint: Paint) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-fn line(text: &mut String, finding: &Finding, paint: Paint) -> std::fmt::Result {
+fn line(text: &mut String, finding: &Finding, voice: Voice) -> std::fmt::Result {
     let width = name_width();
     let indent = " ".repeat(STATUS_WIDTH + width + 4);
-    let (status, name) = (paint.status(finding.status), finding.name);
+    let (status, name) = (status(voice, finding.status), finding.name);
     writeln!(text, "{status}  {name:width$}  {}", finding.detail)?;
     let more = [("why", &finding.why), ("fix", &finding.fix)];
     for (label, words) in more {
@@ -126,13 +104,15 @@ fn fix(text: &mut String, number: usize, fix: &Fix) -> std::fmt::Result {
 
 #[cfg(test)]
 mod tests {
+    use postern::SandboxProfile;
+
     use super::*;
 
     #[test]
     fn columns_are_aligned_with_colours_and_without() {
         let report = check::run(&SandboxProfile::default());
-        let plain = text(&report, Paint::Plain).unwrap();
-        let coloured = text(&report, Paint::Coloured).unwrap();
+        let plain = text(&report, Voice::Plain).unwrap();
+        let coloured = text(&report, Voice::Coloured).unwrap();
         assert!(!plain.contains('\x1b'));
         let bare = ["31", "32", "33", "2", "0"]
             .iter()

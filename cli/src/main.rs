@@ -2,38 +2,79 @@
 
 mod arguments;
 mod check;
+mod failure;
+mod pages;
+mod profile;
+mod report;
 mod run;
+mod say;
+mod script;
+mod signals;
 mod streams;
+mod sys;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use arguments::{Arguments, Verb};
-use clap::Parser;
-
-/// Our own failure, as `env(1)`, `timeout(1)` and `docker run` have it.
-const OWN_FAILURE: u8 = 125;
+use arguments::{Arguments, Paint, Verb};
+use clap::error::ErrorKind;
+use failure::{Failure, OWN_FAILURE};
+use say::{Line, Voice};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let arguments = match Arguments::read(words.clone()) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let code = if error.use_stderr() { OWN_FAILURE } else { 0 };
-            // Nowhere left to say that it could not be said.
-            error.print().ok();
-            return ExitCode::from(code);
-        }
+        Err(error) => return ExitCode::from(misread(&error, &words)),
     };
-    let done = match arguments.verb {
-        Verb::Run(options) => run::run(options),
-        Verb::Plan(options) => run::plan(options),
-        Verb::Check(options) => check::check(&options),
-    };
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            writeln!(std::io::stderr(), "postern: {error}").ok();
-            ExitCode::from(OWN_FAILURE)
+    let voice = Voice::new(arguments.verb.paint());
+    let is_for_programs = arguments.verb.is_for_programs();
+    let code = carry_out(arguments.verb, voice).unwrap_or_else(|failure| {
+        let is_told =
+            is_for_programs && profile::write_out(&report::json_failure(&failure.facts())).is_ok();
+        if !is_told {
+            voice.say(&failure.lines());
         }
+        failure.code()
+    });
+    ExitCode::from(code)
+}
+
+fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
+    match verb {
+        Verb::Run(verb) => run::run(verb, voice),
+        Verb::Python(verb) => run::python(verb, voice),
+        Verb::Bash(verb) => run::bash(verb, voice),
+        Verb::Plan(verb) => run::plan(&verb),
+        Verb::Check(verb) => check::check(&verb),
+        Verb::Profile(verb) => profile::print(&verb),
+        Verb::Completions(verb) => pages::completions(&verb),
+        Verb::Man(verb) => pages::man(&verb),
     }
+}
+
+/// Help that was asked for, or what is wrong with the command line.
+fn misread(error: &clap::Error, words: &[OsString]) -> u8 {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return profile::write_out(text.as_bytes()).map_or_else(|failure| failure.code(), |()| 0);
+    }
+    let mut own = words.iter().take_while(|word| *word != "--");
+    if own.any(|word| word == "--json") {
+        let summary = text.lines().next().unwrap_or_default();
+        let summary = summary.strip_prefix("error: ").unwrap_or(summary);
+        let facts = Failure::Usage(summary.to_owned()).facts();
+        profile::write_out(&report::json_failure(&facts)).ok();
+    } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // The whole help, which needs no mark.
+        std::io::stderr().write_all(text.as_bytes()).ok();
+    } else {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().map(|line| line.strip_prefix("error: ").unwrap_or(line));
+        let first = first.map(|line| Line::Failure(line.to_owned()));
+        let rest = lines.map(|line| Line::Note(line.to_owned()));
+        Voice::new(Paint::Auto).say(&first.into_iter().chain(rest).collect::<Vec<_>>());
+    }
+    OWN_FAILURE
 }

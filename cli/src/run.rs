@@ -1,120 +1,226 @@
-//! `postern run` and `postern plan`: options to a profile and a command, and the run's end to a code.
+//! `postern run`, `python`, `bash` and `plan`: options to a sandbox and a command, a run to its end,
+//! and the end to an exit status.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
+use postern::error::CommandError;
 use postern::host::Host;
 use postern::plan::{Plan, Warning, resolve};
-use postern::profile::{Bind, Workspace};
-use postern::{Command, Ending, Sandbox, SandboxProfile, Stdin};
+use postern::{Command, Ending, ProcResult, Process, Sandbox, SandboxProfile, Stdin};
 
-use crate::arguments::Options;
-use crate::streams::{copy, own};
+use crate::arguments::{
+    BashVerb, PlanVerb, PythonVerb, RunOptions, RunVerb, StdinChoice, WorldOptions,
+};
+use crate::failure::Failure;
+use crate::profile::{names_variable, profile, write_out};
+use crate::report;
+use crate::say::{Line, Voice};
+use crate::script::{Script, script};
+use crate::signals::Signals;
+use crate::streams::{Copying, SlowReader, copy, feed, is_null, own};
 
-type Failure = Box<dyn std::error::Error>;
+/// A run that has been asked for.
+struct Job {
+    profile: SandboxProfile,
+    command: Command,
+    /// What to call the program when it cannot be started.
+    program: OsString,
+    /// Its source is a file of the run's own directory.
+    is_script: bool,
+    /// Nothing of our stdin is for the guest.
+    no_stdin: bool,
+    options: RunOptions,
+}
 
 /// Runs a program; the exit status.
-pub(crate) fn run(options: Options) -> Result<u8, Failure> {
-    let profile = profile(&options)?;
-    let command = command(&options)?;
-    let program = options.argv.first().cloned().unwrap_or_default();
-    let sandbox = Sandbox::builder(profile).run_directories(false).single_use(true).build()?;
-    warn(sandbox.plan());
-    let mut process = sandbox.start(command)?;
-    if let Some(stdin) = process.take_stdin() {
-        // Not waited for: the program may end without reading it, and then so do we.
-        drop(copy(own(std::io::stdin())?, stdin));
+pub(crate) fn run(verb: RunVerb, voice: Voice) -> Result<u8, Failure> {
+    let profile = profile(&verb.world)?;
+    let Some(program) = verb.argv.first().cloned() else {
+        return Err(postern::Error::Command(CommandError::NoProgram).into());
+    };
+    let command = with_options(Command::from(verb.argv), &verb.world, &verb.options);
+    let options = verb.options;
+    Job { profile, command, program, is_script: false, no_stdin: false, options }.carry_out(voice)
+}
+
+/// Runs Python source code; the exit status.
+pub(crate) fn python(verb: PythonVerb, voice: Voice) -> Result<u8, Failure> {
+    const UNBUFFERED: &str = "PYTHONUNBUFFERED";
+    let script = script(verb.code, verb.rest)?;
+    let profile = profile(&verb.world)?;
+    let program = profile.python_program().into_os_string();
+    let (command, no_stdin) = scripted(script, Command::python);
+    let mut command = with_options(command, &verb.world, &verb.options);
+    // Through our pipe the interpreter does not see that somebody watches.
+    let is_watched = std::io::stdout().is_terminal() && !verb.options.json;
+    if is_watched && !names_variable(&profile, &verb.world, UNBUFFERED) {
+        command = command.env(UNBUFFERED, "1");
     }
-    let outputs = [
-        (process.take_stdout(), own(std::io::stdout())?),
-        (process.take_stderr(), own(std::io::stderr())?),
-    ];
-    let copying = outputs.into_iter().filter_map(|(from, to)| Some(copy(from?, to)));
-    let copying: Vec<_> = copying.collect();
-    let result = process.wait()?;
-    for stream in copying {
-        stream.finish()?;
-    }
-    // All of the run is gone; what is left of the launcher needs nobody to wait for it.
-    sandbox.leave();
-    explain(&result.ending, result.timed_out, &program);
-    Ok(u8::try_from(result.returncode()).unwrap_or(u8::MAX))
+    let options = verb.options;
+    Job { profile, command, program, is_script: true, no_stdin, options }.carry_out(voice)
+}
+
+/// Runs a shell script; the exit status.
+pub(crate) fn bash(verb: BashVerb, voice: Voice) -> Result<u8, Failure> {
+    let script = script(verb.code, verb.rest)?;
+    let profile = profile(&verb.world)?;
+    let program = verb.shell;
+    let (command, no_stdin) = scripted(script, |code| Command::shell(program.clone(), code));
+    let command = with_options(command, &verb.world, &verb.options);
+    let options = verb.options;
+    Job { profile, command, program, is_script: true, no_stdin, options }.carry_out(voice)
 }
 
 /// Prints the plan; 0.
-pub(crate) fn plan(options: Options) -> Result<u8, Failure> {
-    let profile = profile(&options)?;
-    let plan = resolve(&profile, &Host::probe(&profile)?)?;
-    write!(std::io::stdout(), "{plan}")?;
+pub(crate) fn plan(verb: &PlanVerb) -> Result<u8, Failure> {
+    let profile = profile(&verb.world)?;
+    let host = Host::probe(&profile).map_err(postern::Error::from)?;
+    let plan = resolve(&profile, &host)?;
+    write_out(plan.to_string().as_bytes())?;
     Ok(0)
 }
 
-/// The profile file, or the default, with the options over it.
-fn profile(options: &Options) -> Result<SandboxProfile, Failure> {
-    let mut profile = match &options.profile {
-        Some(path) => SandboxProfile::from_file(path)?,
-        None => SandboxProfile::default(),
+/// The command for a script, and whether stdin is used up.
+fn scripted(script: Script, command: impl FnOnce(Vec<u8>) -> Command) -> (Command, bool) {
+    let command = command(script.code).args(script.arguments);
+    let command = match script.name {
+        Some(name) => command.script_name(name),
+        None => command,
     };
-    if let Some(path) = &options.workspace {
-        let access = options.workspace_access;
-        profile.workspace = Workspace::Directory { path: absolute(path)?, access };
-    }
-    if let Some(venv) = &options.venv {
-        profile.venv = Some(absolute(venv)?);
-    }
-    for bind in &options.ro_bind {
-        let source = absolute(&bind.source)?;
-        let target = if bind.target == bind.source { &source } else { &bind.target };
-        profile.required_ro_binds.push(Bind::new(source.clone(), target.clone()));
-    }
-    Ok(profile)
+    (command, script.is_stdin)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()).into())
-}
-
-fn command(options: &Options) -> Result<Command, Failure> {
-    let mut command = Command::from(options.argv.clone()).stdin(Stdin::Piped);
-    for entry in &options.env {
-        let (name, value) = split(entry).ok_or_else(|| format!("--env {entry:?}: no '='"))?;
+fn with_options(command: Command, world: &WorldOptions, options: &RunOptions) -> Command {
+    let mut command = command.merge_output(options.merge);
+    for (name, value) in &world.env {
         command = command.env(name, value);
     }
-    match options.timeout {
-        Some(timeout) => Ok(command.timeout(timeout)),
-        None => Ok(command),
+    if let Some(timeout) = options.timeout {
+        command = command.timeout(timeout);
+    }
+    if let Some(bytes) = options.max_output {
+        command = command.output_bytes_max(bytes);
+    }
+    command
+}
+
+impl Job {
+    fn carry_out(self, voice: Voice) -> Result<u8, Failure> {
+        let broken = |what| move |source| Failure::Stream { what, source };
+        let signals = Signals::take(self.options.grace).map_err(broken("prepare for signals"))?;
+        let builder = Sandbox::builder(self.profile);
+        let built = builder.run_directories(self.is_script).single_use(true).build();
+        if let Some(signal) = signals.asked() {
+            return Err(Failure::Interrupted { signal: signal as i32 });
+        }
+        let sandbox = built?;
+        if !self.options.json {
+            warn(sandbox.plan(), voice);
+        }
+        let stdin = own(std::io::stdin()).map_err(broken("take stdin"))?;
+        let is_fed =
+            self.options.stdin == StdinChoice::Inherit && !self.no_stdin && !is_null(&stdin);
+        let command = self.command.stdin(if is_fed { Stdin::Piped } else { Stdin::Null });
+        let mut process = sandbox.start(command)?;
+        if let Err(signal) = signals.started(process.handle()) {
+            return Err(Failure::Interrupted { signal: signal as i32 });
+        }
+        if let Some(to) = process.take_stdin() {
+            feed(stdin, to);
+        }
+        let copying = match self.options.json {
+            true => None,
+            false => Some(pass_through(&mut process).map_err(broken("take the outputs"))?),
+        };
+        let result = process.wait()?;
+        signals.over();
+        let is_cut_short = result.timed_out || signals.asked().is_some();
+        let slow = if is_cut_short { SlowReader::GivenUp } else { SlowReader::Awaited };
+        let last = finish(copying, slow)?;
+        // All of the run is gone; what is left of the launcher needs nobody to wait for it.
+        sandbox.leave();
+        let code = u8::try_from(result.returncode()).unwrap_or(u8::MAX);
+        let mut lines = match self.options.json {
+            true => {
+                let terminated = result.terminated || signals.asked().is_some();
+                write_out(&report::json(&result, terminated))?;
+                Vec::new()
+            }
+            false => explain(&result, &signals, self.options.grace, &self.program),
+        };
+        if self.options.stats {
+            lines.extend(report::stats(&result));
+        }
+        if !lines.is_empty() && last.is_some_and(|byte| byte != b'\n') {
+            // The guest's last line has no end, and ours begins one.
+            std::io::stderr().write_all(b"\n").ok();
+        }
+        voice.say(&lines);
+        Ok(code)
     }
 }
 
-fn split(entry: &OsStr) -> Option<(OsString, OsString)> {
-    let bytes = entry.as_bytes();
-    let at = bytes.iter().position(|byte| *byte == b'=')?;
-    let (name, value) = (bytes.get(..at)?, bytes.get(at + 1..)?);
-    Some((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
+type Outputs = [Option<Copying>; 2];
+
+/// Has the guest's outputs passed on to ours. What cannot be written ends the run: nobody would see
+/// what it does from then on.
+fn pass_through(process: &mut Process) -> std::io::Result<Outputs> {
+    let (stdout, stderr) = (own(std::io::stdout())?, own(std::io::stderr())?);
+    let run = process.handle();
+    let copying = |from: Option<File>, to| {
+        let run = run.clone();
+        from.map(|from| copy(from, to, move || run.kill()))
+    };
+    Ok([copying(process.take_stdout(), stdout), copying(process.take_stderr(), stderr)])
+}
+
+/// Waits until all output has been passed on; the last byte of stderr, or of stdout where both are
+/// one place for all we know.
+fn finish(copying: Option<Outputs>, slow: SlowReader) -> Result<Option<u8>, Failure> {
+    let mut last = None;
+    for (copying, what) in copying.into_iter().flatten().zip(["write to stdout", "write to stderr"])
+    {
+        if let Some(copying) = copying {
+            last = copying.finish(slow).map_err(|source| Failure::Stream { what, source })?;
+        }
+    }
+    Ok(last)
 }
 
 /// What the user asked for is no news; what the host could not do is.
-fn warn(plan: &Plan) {
+fn warn(plan: &Plan, voice: Voice) {
     for warning in &plan.warnings {
         if let Warning::SharedGroups(groups) = warning {
             let text = "this host cannot drop supplementary groups; the guest keeps";
-            writeln!(std::io::stderr(), "postern: warning: {text} {groups:?}").ok();
+            voice.say(&[Line::Warning(format!("{text} {groups:?}"))]);
         }
     }
 }
 
-fn explain(ending: &Ending, timed_out: bool, program: &OsStr) {
-    let line = if timed_out {
-        "[postern] timed out".to_owned()
-    } else if let Ending::ExecFailed(errno) = ending {
-        let why = std::io::Error::from_raw_os_error(*errno);
-        format!("postern: cannot exec {program:?}: {why}")
-    } else if *ending == Ending::LauncherLost {
-        "postern: launcher_lost: the launcher was killed, and the run with it".to_owned()
-    } else {
-        return;
-    };
-    writeln!(std::io::stderr(), "{line}").ok();
+/// What a person would not understand from the exit status alone.
+fn explain(result: &ProcResult, signals: &Signals, grace: Duration, program: &OsStr) -> Vec<Line> {
+    if result.timed_out {
+        return vec![Line::TimedOut];
+    }
+    if let Some(signal) = signals.overstayed() {
+        let grace = grace.as_secs_f64();
+        let text = format!("it did not end within {grace} s of {signal}, and was killed");
+        return vec![Line::Failure(text)];
+    }
+    if let Ending::ExecFailed(errno) = result.ending {
+        let why = std::io::Error::from_raw_os_error(errno);
+        let fix = "the guest sees /usr, its workspace and what is bound; show it the program with \
+                   --ro-bind, or name another";
+        let fix = Some(fix).filter(|_| why.kind() == std::io::ErrorKind::NotFound);
+        let failure = Line::Failure(format!("cannot exec {program:?}: {why}"));
+        return [failure].into_iter().chain(fix.map(|fix| Line::Fix(fix.to_owned()))).collect();
+    }
+    if result.ending == Ending::LauncherLost {
+        let text = "launcher_lost: the launcher was killed, and the run with it";
+        return vec![Line::Failure(text.to_owned())];
+    }
+    Vec::new()
 }

@@ -87,7 +87,8 @@ impl Run {
             _directory: parts.directory,
             started: parts.started,
             end: End::default(),
-            timeout_at: parts.timeout.map(|timeout| parts.started + timeout),
+            // A time that no clock can tell is no limit.
+            timeout_at: parts.timeout.and_then(|timeout| parts.started.checked_add(timeout)),
             grace_at: None,
             death_at: None,
             drain_at: None,

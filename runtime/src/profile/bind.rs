@@ -2,6 +2,8 @@
 
 use core::fmt;
 use core::str::FromStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
@@ -62,31 +64,41 @@ impl fmt::Display for BindSyntaxError {
 
 impl core::error::Error for BindSyntaxError {}
 
+/// The notation as bytes, since paths are.
+impl TryFrom<&OsStr> for Bind {
+    type Error = BindSyntaxError;
+
+    fn try_from(text: &OsStr) -> Result<Self, BindSyntaxError> {
+        let mut source = None;
+        let mut part = Vec::new();
+        let mut bytes = text.as_bytes().iter().copied();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\\' => match bytes.next() {
+                    Some(escaped @ (b':' | b'\\')) => part.push(escaped),
+                    Some(_) | None => return Err(BindSyntaxError::Escape),
+                },
+                b':' if source.is_some() => return Err(BindSyntaxError::Colons),
+                b':' => source = Some(core::mem::take(&mut part)),
+                other => part.push(other),
+            }
+        }
+        if part.is_empty() || source.as_ref().is_some_and(Vec::is_empty) {
+            return Err(BindSyntaxError::Empty);
+        }
+        let part = OsString::from_vec(part);
+        Ok(match source {
+            Some(source) => Self::new(OsString::from_vec(source), part),
+            None => Self::same(part),
+        })
+    }
+}
+
 impl FromStr for Bind {
     type Err = BindSyntaxError;
 
     fn from_str(text: &str) -> Result<Self, BindSyntaxError> {
-        let mut source = None;
-        let mut part = String::new();
-        let mut characters = text.chars();
-        while let Some(character) = characters.next() {
-            match character {
-                '\\' => match characters.next() {
-                    Some(escaped @ (':' | '\\')) => part.push(escaped),
-                    Some(_) | None => return Err(BindSyntaxError::Escape),
-                },
-                ':' if source.is_some() => return Err(BindSyntaxError::Colons),
-                ':' => source = Some(core::mem::take(&mut part)),
-                other => part.push(other),
-            }
-        }
-        if part.is_empty() || source.as_ref().is_some_and(String::is_empty) {
-            return Err(BindSyntaxError::Empty);
-        }
-        Ok(match source {
-            Some(source) => Self::new(source, part),
-            None => Self::same(part),
-        })
+        Self::try_from(OsStr::new(text))
     }
 }
 
@@ -268,6 +280,9 @@ mod text {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::{Bind, BindSyntaxError};
 
     #[test]
@@ -290,5 +305,11 @@ mod tests {
             assert_eq!(read, expected.map(|(source, target)| Bind::new(source, target)), "{text}");
             assert_eq!(read.map(|bind| bind.to_string()).unwrap_or_default(), written, "{text}");
         }
+    }
+
+    #[test]
+    fn a_path_need_not_be_text() {
+        let bind = Bind::try_from(OsStr::from_bytes(b"/\xff\\::/b")).unwrap();
+        assert_eq!(bind, Bind::new(OsStr::from_bytes(b"/\xff:"), "/b"));
     }
 }

@@ -71,7 +71,7 @@ fn named_target(words: &[&str]) -> bool {
 
 /// The variants of the command line's `Verb`, as they are typed.
 fn verbs() -> impl Iterator<Item = String> {
-    let text = file("cli/src/arguments.rs").map_or("", |file| &file.text);
+    let text = file("cli/src/arguments/mod.rs").map_or("", |file| &file.text);
     let body = text.split_once("enum Verb {").map_or("", |(_, rest)| rest);
     let body = body.split_once("\n}").map_or("", |(body, _)| body);
     let names = body.lines().filter_map(|line| line.trim().split(['(', ' ', ',']).next());

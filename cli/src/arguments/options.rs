@@ -1,0 +1,177 @@
+//! The options that several verbs have, each with its default and an example in its words.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use postern::profile::{Bind, Etc, ProcKind, WorkspaceAccess};
+
+use super::values;
+
+/// What the sandbox is made of.
+#[derive(Debug, Args)]
+pub(crate) struct WorldOptions {
+    /// A profile file, TOML or JSON by its name; the other options go over it.
+    ///
+    /// [default: the default profile] [example: --profile analysis.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// A key of the profile, as in its file, and its value; repeatable.
+    ///
+    /// [default: the profile's] [example: --set limits.nproc=64]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// A directory of yours as /workspace, writable by the guest.
+    ///
+    /// [default: an empty one of 256 MiB that goes with the run] [example: --workspace ./job]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// How the guest comes to be allowed to write to DIR: `as-is`, or `shared`, which makes it mode
+    /// 1777, open to every user of this machine.
+    ///
+    /// [default: as-is] [example: --workspace-access shared]
+    #[arg(long, value_name = "HOW", default_value = "as-is", hide_default_value = true,
+          requires = "workspace", value_parser = values::access(), hide_possible_values = true)]
+    pub(crate) workspace_access: WorkspaceAccess,
+    /// A Python virtual environment, read-only at its own path and first on PATH.
+    ///
+    /// [default: none] [example: --venv /opt/analysis-env]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) venv: Option<PathBuf>,
+    /// A directory whose system directories stand in for the host's.
+    ///
+    /// [default: the host's own] [example: --rootfs /srv/images/debian]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rootfs: Option<PathBuf>,
+    /// The guest's Python: a name for its PATH, or an absolute path inside.
+    ///
+    /// [default: bin/python of the venv, or python3] [example: --python python3.12]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) python: Option<String>,
+    /// Modules that the guest can import, a file or a directory; repeatable.
+    ///
+    /// [default: none] [example: --stubs ./stubs]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) stubs: Vec<PathBuf>,
+    /// A host path to see read-only inside, at the same path or another; repeatable. A colon in a
+    /// path is written `\:`.
+    ///
+    /// [default: none] [example: --ro-bind /srv/data:/data]
+    #[arg(long, value_name = "SOURCE[:TARGET]", value_parser = values::bind())]
+    pub(crate) ro_bind: Vec<Bind>,
+    /// A host path to see inside and to write to, where its permission bits let the guest;
+    /// repeatable.
+    ///
+    /// [default: none] [example: --rw-bind /srv/out:/out]
+    #[arg(long, value_name = "SOURCE[:TARGET]", value_parser = values::bind())]
+    pub(crate) rw_bind: Vec<Bind>,
+    /// A variable for the guest, which inherits none; repeatable.
+    ///
+    /// [default: the profile's] [example: --env TZ=UTC]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::variable())]
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// The working directory inside.
+    ///
+    /// [default: /workspace] [example: --cwd /tmp]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// What /proc is: `read-only`; `minimal`, processes only; `masked`, the guest's own files
+    /// writable; or `none`.
+    ///
+    /// [default: read-only] [example: --proc none]
+    #[arg(long, value_name = "KIND", value_parser = values::proc(), hide_possible_values = true)]
+    pub(crate) proc: Option<ProcKind>,
+    /// What /etc is: `generated`, what ordinary programs need; or `none`, ld.so.cache alone.
+    ///
+    /// [default: generated] [example: --etc none]
+    #[arg(long, value_name = "KIND", value_parser = values::etc(), hide_possible_values = true)]
+    pub(crate) etc: Option<Etc>,
+    /// The hostname inside.
+    ///
+    /// [default: sandbox] [example: --hostname box]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hostname: Option<String>,
+    /// Whether postern's own messages are coloured: `auto`, on a terminal and without NO_COLOR;
+    /// `always`; or `never`.
+    ///
+    /// [default: auto] [example: --color never]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) color: Paint,
+}
+
+/// How a program is run.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Seconds until everything in the run is killed, a fraction allowed.
+    ///
+    /// [default: no limit] [example: --timeout 2.5]
+    #[arg(long, value_name = "SECONDS", value_parser = values::timeout)]
+    pub(crate) timeout: Option<Duration>,
+    /// Seconds that the program has to end by itself after the first INT, TERM, HUP or QUIT, a
+    /// fraction allowed; then everything in the run is killed.
+    ///
+    /// [default: 5] [example: --grace 30]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "5",
+          hide_default_value = true)]
+    pub(crate) grace: Duration,
+    /// The guest's stdin: `inherit`, postern's own, passed on; or `null`, /dev/null, and postern's
+    /// own is left alone.
+    ///
+    /// [default: inherit] [example: --stdin null]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "inherit",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) stdin: StdinChoice,
+    /// Give the guest one pipe for both outputs, which comes out on stdout in its true order.
+    ///
+    /// [default: two pipes] [example: --merge]
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Say on stderr at the end how the run ended, what it used and what held it.
+    ///
+    /// [default: not said] [example: --stats]
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print one JSON object at the end and pass no output through; its keys are listed below.
+    ///
+    /// [default: output is passed through] [example: --json]
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Bytes kept of stdout and of stderr, each; more is dropped. Without --json all of it is
+    /// passed through.
+    ///
+    /// [default: 67108864] [example: --max-output 1000000]
+    #[arg(long, value_name = "BYTES", requires = "json")]
+    pub(crate) max_output: Option<u64>,
+}
+
+/// Where the guest's stdin comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StdinChoice {
+    /// This process's own.
+    Inherit,
+    /// `/dev/null`.
+    Null,
+}
+
+/// Whether our own messages are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paint {
+    /// On a terminal, where NO_COLOR is not set.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
