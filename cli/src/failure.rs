@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use postern::error::{Cause, CommandError, LaunchError, Refusal};
+use postern::error::{Cause, CommandError, LaunchError, PythonError, Refusal};
 use postern::profile::ProfileFileError;
 use serde::Serialize;
 
@@ -11,6 +11,8 @@ use crate::say::Line;
 
 /// Our own failure, as `env(1)`, `timeout(1)` and `docker run` have it.
 pub(crate) const OWN_FAILURE: u8 = 125;
+/// As a shell has it.
+const NOT_FOUND: u8 = 127;
 /// 128 and `SIGPIPE`, as for any program in a pipe.
 const PIPE_CLOSED: u8 = 141;
 
@@ -90,7 +92,14 @@ impl Failure {
         if let Failure::Interrupted { signal } = self {
             return u8::try_from(128 + signal).unwrap_or(OWN_FAILURE);
         }
-        if self.is_closed_pipe() { PIPE_CLOSED } else { OWN_FAILURE }
+        match self {
+            // As for a program that the guest's exec does not find.
+            Failure::Sandbox(postern::Error::Command(CommandError::Python(
+                PythonError::Missing { .. },
+            ))) => NOT_FOUND,
+            failure if failure.is_closed_pipe() => PIPE_CLOSED,
+            _ => OWN_FAILURE,
+        }
     }
 
     /// The reader of our stdout has seen what it wanted.

@@ -1,6 +1,5 @@
 //! Options to a profile, and profiles as text; judges nothing, which the library does.
 
-use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use postern::SandboxProfile;
@@ -89,11 +88,6 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         true => Ok(std::fs::canonicalize(&absolute).unwrap_or(absolute)),
         false => Ok(absolute),
     }
-}
-
-/// Whether the guest is given a variable of this name, by the profile or the options.
-pub(crate) fn names_variable(profile: &SandboxProfile, options: &WorldOptions, name: &str) -> bool {
-    profile.env.contains_key(name) || options.env.iter().any(|entry| entry.0 == OsStr::new(name))
 }
 
 /// Prints a profile, or the schema of all.

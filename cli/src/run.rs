@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use postern::error::CommandError;
@@ -15,7 +15,7 @@ use crate::arguments::{
     BashVerb, PlanVerb, PythonVerb, RunOptions, RunVerb, StdinChoice, WorldOptions,
 };
 use crate::failure::Failure;
-use crate::profile::{names_variable, profile, write_out};
+use crate::profile::{profile, write_out};
 use crate::report;
 use crate::say::{Line, Voice};
 use crate::script::{Script, script};
@@ -48,17 +48,11 @@ pub(crate) fn run(verb: RunVerb, voice: Voice) -> Result<u8, Failure> {
 
 /// Runs Python source code; the exit status.
 pub(crate) fn python(verb: PythonVerb, voice: Voice) -> Result<u8, Failure> {
-    const UNBUFFERED: &str = "PYTHONUNBUFFERED";
     let script = script(verb.code, verb.rest)?;
     let profile = profile(&verb.world)?;
     let program = profile.python_program().into_os_string();
     let (command, no_stdin) = scripted(script, Command::python);
-    let mut command = with_options(command, &verb.world, &verb.options);
-    // Through our pipe the interpreter does not see that somebody watches.
-    let is_watched = std::io::stdout().is_terminal() && !verb.options.json;
-    if is_watched && !names_variable(&profile, &verb.world, UNBUFFERED) {
-        command = command.env(UNBUFFERED, "1");
-    }
+    let command = with_options(command, &verb.world, &verb.options);
     let options = verb.options;
     Job { profile, command, program, is_script: true, no_stdin, options }.carry_out(voice)
 }

@@ -36,9 +36,9 @@ pub(crate) enum Verb {
     /// The code is read here, on the host; the guest finds it as a read-only file in /run/postern,
     /// which is what tracebacks and sys.argv[0] show. Files beside FILE are not seen: for a program
     /// of several files use `postern run --workspace DIR -- python3 job.py`. What follows CODE or
-    /// FILE belongs to the script, even where it looks like an option. Where stdout is a terminal,
-    /// PYTHONUNBUFFERED is 1 unless the profile or --env says otherwise. The exit status is as for
-    /// `run`.
+    /// FILE belongs to the script, even where it looks like an option. The interpreter does not buffer
+    /// output (-u) and has no user site directory (-s). The exit status is as for `run`; 127 also
+    /// where the guest has no Python, 125 where it is older than 3.8.
     #[command(
         after_long_help = RUN_NOTES,
         override_usage = "postern python [OPTIONS] <-c CODE|FILE|-> [ARGS]..."

@@ -160,3 +160,25 @@ fn what_is_no_source_is_refused_with_a_way_out() {
         assert!(stderr.lines().all(|line| line.starts_with("postern: ")), "{stderr}");
     }
 }
+
+#[test]
+fn a_guest_without_a_python_that_will_do_is_told_before_the_run() {
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let root = scratch.directory("root", 0o755);
+    std::fs::create_dir_all(root.join("usr/bin")).unwrap();
+    let rows = [
+        (None, 127, "python: the guest has no python3 in "),
+        (Some("python2.7"), 125, "/python3 is Python 2.7; 3.8 is the oldest"),
+    ];
+    for (program, code, part) in rows {
+        if let Some(program) = program {
+            std::fs::copy("/bin/true", root.join("usr/bin").join(program)).unwrap();
+            std::os::unix::fs::symlink(program, root.join("usr/bin/python3")).unwrap();
+        }
+        let output = run(&["python", "--rootfs", root.to_str().unwrap(), "-c", "pass"]);
+        let stderr = words(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(part), "{stderr}");
+    }
+}
