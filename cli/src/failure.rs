@@ -92,14 +92,17 @@ impl Failure {
         if let Failure::Interrupted { signal } = self {
             return u8::try_from(128 + signal).unwrap_or(OWN_FAILURE);
         }
-        match self {
-            // As for a program that the guest's exec does not find.
-            Failure::Sandbox(postern::Error::Command(CommandError::Python(
-                PythonError::Missing { .. },
-            ))) => NOT_FOUND,
-            failure if failure.is_closed_pipe() => PIPE_CLOSED,
-            _ => OWN_FAILURE,
+        if self.is_closed_pipe() {
+            return PIPE_CLOSED;
         }
+        let is_python_missing = matches!(
+            self,
+            Failure::Sandbox(postern::Error::Command(CommandError::Python(
+                PythonError::Missing { .. }
+            )))
+        );
+        // As for a program that the guest's exec does not find.
+        if is_python_missing { NOT_FOUND } else { OWN_FAILURE }
     }
 
     /// The reader of our stdout has seen what it wanted.

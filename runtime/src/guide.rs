@@ -1,5 +1,8 @@
 //! The pages of the guide, so that their programs are compiled and run with the other examples.
 
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 #[doc = include_str!("../../docs/getting-started.md")]
 struct GettingStarted;
 

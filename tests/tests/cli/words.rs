@@ -108,7 +108,7 @@ fn colours_are_for_terminals_and_those_who_ask() {
 fn python_keeps_no_output_back() {
     let _watch = Watch::begin();
     let postern = postern();
-    let code = "import sys; print('flags', sys.flags.unbuffered, sys.flags.no_user_site)";
+    let code = "import sys; print('flags', int(sys.stdout.write_through), sys.flags.no_user_site)";
     let line: Vec<&OsStr> = vec![postern.as_ref(), "python".as_ref(), "-c".as_ref(), code.as_ref()];
     let (_, seen) = Terminal::start(&line).finish();
     assert!(seen.contains("flags 1 1"), "{seen}");
