@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
-use postern::{Command, Ending, SandboxProfile, Stdin};
+use postern::error::{CommandError, PythonError};
+use postern::{Command, Ending, Error, SandboxProfile, Stdin};
 use postern_tests::{Scratch, run};
 
 use crate::programs::{ENDS, GROUPS, HAS_GROUPS, Program, TOLD_APART, WHOLE};
@@ -200,10 +201,28 @@ fn the_interpreter_of_a_venv_runs_the_code() {
 }
 
 #[test]
-fn an_interpreter_that_is_not_there_is_an_ending() {
+fn an_interpreter_that_is_not_there_is_refused_before_the_run() {
     let _watch = begin();
     let mut profile = SandboxProfile::default();
     profile.python = Some("/no/such/python".into());
+    each_way(&sandbox_of(profile), |service| {
+        let refused = service.run(Command::python("pass")).unwrap_err();
+        let missing = PythonError::Missing {
+            program: "/no/such/python".into(),
+            searched: vec!["/no/such".into()],
+        };
+        let is_missing =
+            matches!(&refused, Error::Command(CommandError::Python(found)) if *found == missing);
+        assert!(is_missing, "{:?}: {refused}", service.way);
+    });
+}
+
+/// In a place that only the guest sees into, it is the guest's exec that tells.
+#[test]
+fn an_interpreter_that_nobody_can_look_for_is_an_ending() {
+    let _watch = begin();
+    let mut profile = SandboxProfile::default();
+    profile.python = Some("/workspace/python".into());
     each_way(&sandbox_of(profile), |service| {
         let result = service.run(Command::python("pass")).unwrap();
         let found = (result.ending, result.returncode());
