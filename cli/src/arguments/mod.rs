@@ -34,7 +34,7 @@ pub(crate) enum Verb {
     /// Run Python source code in a sandbox.
     ///
     /// The code is read here, on the host; the guest finds it as a read-only file in /run/postern,
-    /// which is what tracebacks and sys.argv[0] show. Files beside FILE are not seen: for a program
+    /// which tracebacks show and sys.argv begins with. Files beside FILE are not seen: for a program
     /// of several files use `postern run --workspace DIR -- python3 job.py`. What follows CODE or
     /// FILE belongs to the script, even where it looks like an option. The interpreter does not buffer
     /// output (-u) and has no user site directory (-s). The exit status is as for `run`; 127 also
@@ -127,7 +127,7 @@ pub(crate) struct PythonVerb {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// The code itself; what follows it is sys.argv[1] and so on.
+    /// The code itself; what follows it is the rest of sys.argv.
     ///
     /// [default: none, FILE is read] [example: -c 'print(6 * 7)']
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
