@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use figures::{Setting, latency, probe, python, scale, stages, weight};
+use figures::{Setting, hatch, latency, probe, python, scale, stages, weight};
 use measure::{Effort, Outcome};
 use report::Table;
 use world::World;
@@ -48,9 +48,12 @@ struct Arguments {
     /// The bubblewrap binary.
     #[arg(long, global = true, value_name = "PATH", default_value = "/usr/bin/bwrap")]
     bwrap: PathBuf,
-    /// For `python`: the directory that holds the Python package `postern`, unpacked.
+    /// For `python` and `hatch`: the directory that holds the Python package `postern`, unpacked.
     #[arg(long, global = true, value_name = "DIR")]
     peer: Option<PathBuf>,
+    /// For `hatch`: a virtual environment that has grpcio.
+    #[arg(long, global = true, value_name = "DIR")]
+    venv: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -67,6 +70,8 @@ enum Figure {
     Cli,
     /// `run_python("pass")` beside that of the Python package `postern` 0.5 with its C init.
     Python,
+    /// A unary call through a gRPC hatch, beside no sandbox and that package's hatch.
+    Hatch,
     /// Launches per second with 1, 2 and 4 workers.
     Rate,
     /// A large host, and a host with many mounts.
@@ -107,6 +112,7 @@ fn bench(arguments: Arguments) -> Outcome<ExitCode> {
         cli,
         bwrap: arguments.bwrap,
         peer: arguments.peer,
+        venv: arguments.venv,
         seconds: arguments.seconds,
     };
     let mut tables: Vec<Table> = Vec::new();
@@ -135,6 +141,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
             latency::build,
             latency::cli,
             python::python,
+            hatch::hatch,
             scale::rate,
             scale::host,
             scale::binds,
@@ -146,6 +153,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
         Figure::Build => vec![latency::build],
         Figure::Cli => vec![latency::cli],
         Figure::Python => vec![python::python],
+        Figure::Hatch => vec![hatch::hatch],
         Figure::Rate => vec![scale::rate],
         Figure::Host => vec![scale::host],
         Figure::Binds => vec![scale::binds],

@@ -110,6 +110,14 @@ impl Series {
         Spread::of(self.rounds.iter().flatten().copied())
     }
 
+    /// Of all samples, the one that so many of a hundred do not exceed.
+    pub(crate) fn percentile(&self, hundredths: usize) -> f64 {
+        let mut samples: Vec<f64> = self.rounds.iter().flatten().copied().collect();
+        samples.sort_by(f64::total_cmp);
+        let last = samples.len().saturating_sub(1);
+        samples.get(last * hundredths / 100).copied().unwrap_or_default()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.rounds.iter().map(Vec::len).sum()
     }
@@ -138,6 +146,14 @@ mod tests {
         for (values, [p10, p50, p90]) in rows {
             assert_eq!(Spread::of(values.iter().copied()), Spread { p10, p50, p90 }, "{values:?}");
         }
+    }
+
+    #[test]
+    fn a_percentile_is_of_all_samples() {
+        let round = |from: u32| (from..from + 50).map(f64::from).collect();
+        let series = Series { name: String::new(), rounds: vec![round(51), round(1)] };
+        let found = [0, 50, 99, 100].map(|hundredths| series.percentile(hundredths));
+        assert_eq!(found, [1.0, 50.0, 99.0, 100.0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Why postern itself failed, in words and as facts; a program that ends badly is not one.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use postern::error::{Cause, CommandError, LaunchError, PythonError, Refusal};
 use postern::profile::ProfileFileError;
@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     Source { path: PathBuf, fact: String, fix: &'static str },
     /// A stream of ours.
     Stream { what: &'static str, source: io::Error },
+    /// The program of a verb is not there, or cannot be started.
+    Program { path: PathBuf, looked: Option<PathBuf>, source: io::Error },
     /// A signal asked for the end before the run had begun.
     Interrupted { signal: i32 },
 }
@@ -142,6 +144,9 @@ impl Failure {
                 let message = format!("{}: {fact}", path.display());
                 Facts { object, fix: Some((*fix).to_owned()), ..plain("source", message) }
             }
+            Failure::Program { path, looked, source } => {
+                program(path, looked.as_deref(), source, plain("program", String::new()))
+            }
             Failure::Interrupted { signal } => {
                 plain("interrupted", format!("signal {signal} came before the run had begun"))
             }
@@ -153,6 +158,20 @@ impl Failure {
     }
 }
 
+/// Where it was looked for, when it was not there.
+fn program(path: &Path, looked: Option<&Path>, source: &io::Error, plain: Facts) -> Facts {
+    let errno = source.raw_os_error();
+    let message = match looked.filter(|_| source.kind() == io::ErrorKind::NotFound) {
+        Some(beside) => {
+            format!("no {} in {}, nor in PATH", path.display(), beside.display())
+        }
+        None => format!("cannot start {}: {source}", path.display()),
+    };
+    let fix = "cargo install --path demo puts it beside postern; without an installation: cargo run \
+               --release -p postern-demo";
+    Facts { message, errno, fix: Some(fix.to_owned()), ..plain }
+}
+
 fn sandbox(error: &postern::Error) -> Facts {
     let message = error.to_string();
     let plain = |kind| Facts { kind, message: message.clone(), ..Facts::default() };
@@ -162,6 +181,7 @@ fn sandbox(error: &postern::Error) -> Facts {
         postern::Error::Command(error) => Facts { fix: script_fix(error), ..plain("command") },
         postern::Error::Launch(error) => launch(error, plain("launch")),
         postern::Error::Unconfined(_) => plain("unconfined"),
+        postern::Error::Hatches(_) => plain("hatches"),
         // The library may come to know others.
         _ => plain("other"),
     }

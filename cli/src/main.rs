@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod demo;
 mod failure;
 mod pages;
 mod profile;
@@ -49,6 +50,7 @@ fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
         Verb::Plan(verb) => run::plan(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Profile(verb) => profile::print(&verb),
+        Verb::Demo(verb) => Err(demo::become_demo(&verb)),
         Verb::Completions(verb) => pages::completions(&verb),
         Verb::Man(verb) => pages::man(&verb),
     }

@@ -6,7 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use postern_hatch::Hatch;
+
 use crate::error::CommandError;
+use crate::hatches::{Place, SharedHatch};
 use crate::script::{Language, Script, World};
 
 /// The guest's standard input.
@@ -55,6 +58,7 @@ pub struct Command {
     pub(crate) output_bytes_max: Option<u64>,
     pub(crate) merge_output: bool,
     pub(crate) private_files: Vec<(OsString, Arc<Vec<u8>>)>,
+    pub(crate) hatches: Vec<SharedHatch>,
 }
 
 /// Bytes that are kept of each output stream unless [`Command::output_bytes_max`] says otherwise.
@@ -167,6 +171,13 @@ impl Command {
         self
     }
 
+    /// A hatch for this run alone, besides those of its sandbox; see
+    /// [`SandboxBuilder::hatch`](crate::SandboxBuilder::hatch).
+    pub fn hatch(mut self, hatch: impl Hatch + 'static) -> Command {
+        self.hatches.push(Arc::new(hatch));
+        self
+    }
+
     /// The checked C form.
     pub(crate) fn check(&self, world: &World<'_>) -> Result<Checked, CommandError> {
         let mut limit_inside = false;
@@ -199,10 +210,12 @@ impl Command {
             .map(|argument| c_string(&argument).ok_or(CommandError::NulInArgument(argument)));
         Ok(Checked {
             arguments: arguments.collect::<Result<_, _>>()?,
-            environment: environment(world.environment, &self.environment)?,
+            environment: environment(world.environment, &self.environment, &world.own_variables)?,
             cwd: self.cwd.as_deref().map(working_directory).transpose()?,
             files,
             limit_inside,
+            hatches: Vec::new(),
+            places: Vec::new(),
         })
     }
 }
@@ -217,6 +230,9 @@ pub(crate) struct Checked {
     pub(crate) files: Vec<(OsString, Arc<Vec<u8>>)>,
     /// The program limits its own address space.
     pub(crate) limit_inside: bool,
+    /// What is served to it, and where.
+    pub(crate) hatches: Vec<SharedHatch>,
+    pub(crate) places: Vec<Place>,
 }
 
 fn c_string(text: &OsStr) -> Option<CString> {
@@ -226,9 +242,10 @@ fn c_string(text: &OsStr) -> Option<CString> {
 fn environment(
     base: &[CString],
     own: &[(OsString, OsString)],
+    last: &[(OsString, OsString)],
 ) -> Result<Vec<CString>, CommandError> {
     let mut all = base.to_vec();
-    for (name, value) in own {
+    for (name, value) in own.iter().chain(last) {
         if name.is_empty() || name.as_bytes().contains(&b'=') {
             return Err(CommandError::EnvironmentName(name.clone()));
         }

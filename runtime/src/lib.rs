@@ -14,6 +14,7 @@ mod enforcement;
 pub mod error;
 #[cfg(doctest)]
 mod guide;
+mod hatches;
 pub mod host;
 mod launch;
 pub mod plan;
@@ -31,6 +32,8 @@ pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
 pub use enforcement::Enforcement;
 pub use error::Error;
 pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};
+/// What a guest may ask of its host: the contract, and with the feature `grpc` typed methods.
+pub use postern_hatch as hatch;
 #[cfg(feature = "tokio")]
 pub use process::tokio::AsyncProcess;
 pub use process::{

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use postern_hatch::Serving;
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 
 use crate::error::{CommandError, Error, LaunchError};
+use crate::hatches::Place;
 use crate::plan::EXCHANGE;
 
 /// A file and what it holds.
@@ -44,37 +46,42 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// The name of the directory that a run with these files sees, and what removes it.
+    /// The name of the directory that a run with these files and sockets sees, and what removes it.
+    /// `listen` makes the sockets in it.
     pub(crate) fn directory(
         &self,
         files: &[PrivateFile],
+        places: &[Place],
+        listen: impl FnOnce(&OwnedFd) -> Result<Vec<Serving>, Error>,
     ) -> Result<(CString, Option<RunDirectory>), Error> {
-        if files.is_empty() {
+        if files.is_empty() && places.is_empty() {
             return Ok((EMPTY.to_owned(), None));
         }
+        let sockets = places.iter().flat_map(Place::names).map(CString::new);
+        let sockets: Vec<CString> = sockets.collect::<Result<_, _>>().map_err(not_made)?;
         let mut names: Vec<CString> = Vec::with_capacity(files.len());
         for (name, _) in files {
             let refused = || CommandError::PrivateFileName(name.clone());
             let checked = checked(name).ok_or_else(refused)?;
-            if names.contains(&checked) || self.kept.as_ref() == Some(&checked) {
+            let is_kept = self.kept.as_ref() == Some(&checked);
+            if is_kept || names.contains(&checked) || sockets.contains(&checked) {
                 return Err(refused().into());
             }
             names.push(checked);
         }
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let make = || -> io::Result<(CString, Option<RunDirectory>)> {
-            let name = CString::new(format!("run-{number}"))?;
-            let mut made = RunDirectory {
-                exchange: Arc::clone(&self.root),
-                name: name.clone(),
-                files: Vec::new(),
-                kept: self.kept.clone(),
-            };
-            let directory = self.make_directory(&name)?;
-            made.fill(&directory, names, files)?;
-            Ok((name, Some(made)))
+        let name = CString::new(format!("run-{number}")).map_err(not_made)?;
+        let mut made = RunDirectory {
+            exchange: Arc::clone(&self.root),
+            name: name.clone(),
+            files: sockets,
+            kept: self.kept.clone(),
+            servings: Vec::new(),
         };
-        make().map_err(not_made)
+        let directory = self.make_directory(&name).map_err(not_made)?;
+        made.fill(&directory, names, files).map_err(not_made)?;
+        made.servings = listen(&directory)?;
+        Ok((name, Some(made)))
     }
 
     fn make_directory(&self, name: &CStr) -> io::Result<OwnedFd> {
@@ -90,7 +97,8 @@ impl Exchange {
     }
 }
 
-fn not_made(source: io::Error) -> Error {
+fn not_made(source: impl Into<io::Error>) -> Error {
+    let source = source.into();
     let object = PathBuf::from(EXCHANGE);
     LaunchError::Prepare { what: "make the run's own directory", object, source }.into()
 }
@@ -100,11 +108,19 @@ fn not_made(source: io::Error) -> Error {
 pub(crate) struct RunDirectory {
     exchange: Arc<OwnedFd>,
     name: CString,
+    /// Sockets too.
     files: Vec<CString>,
     kept: Option<CString>,
+    /// The hatches' word for this run.
+    servings: Vec<Serving>,
 }
 
 impl RunDirectory {
+    /// Nothing is served any more: the run is over.
+    pub(crate) fn end_servings(&mut self) {
+        self.servings.clear();
+    }
+
     fn fill(
         &mut self,
         directory: &OwnedFd,
@@ -131,6 +147,7 @@ fn checked(name: &OsString) -> Option<CString> {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
+        self.end_servings();
         // What cannot be removed goes with the launcher's tmpfs at the latest.
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         if let Ok(directory) = openat(&self.exchange, &self.name, flags, Mode::empty()) {

@@ -27,11 +27,12 @@ fn example(name: &str) -> Command {
 #[test]
 fn each_says_what_it_is_for() {
     let _watch = Watch::begin();
-    let rows: [(&str, &[&str], i32, &[&str]); 5] = [
+    let rows: [(&str, &[&str], i32, &[&str]); 6] = [
         ("one-shot", &["print(6 * 7)"], 0, &["42\n"]),
         ("one-shot", &["import sys; sys.exit(5)"], 5, &[]),
         ("streaming", &[], 0, &["out | step 0\n", "out | step 4\n", "err | done\n", "Exited(0)"]),
         ("many-runs", &[], 0, &["99 2 ['mine']\n", "100 runs by "]),
+        ("one-method", &[], 0, &["refused: "]),
         ("untrusted-analysis", &[], 0, &["\"species\""]),
     ];
     for (name, arguments, code, texts) in rows {

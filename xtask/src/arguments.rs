@@ -12,6 +12,7 @@ pub(crate) enum Task {
     Check(Advisories),
     Test(TestOptions),
     Golden,
+    Codegen,
     Bench(Vec<OsString>),
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Tas
         Some("check") => check(arguments),
         Some("test") => test(arguments),
         Some("golden") => last(arguments, Task::Golden),
+        Some("codegen") => last(arguments, Task::Codegen),
         Some("bench") => Ok(Task::Bench(arguments.collect())),
         Some(_) | None => Err(usage(task, "no such task")),
     }
@@ -138,6 +140,7 @@ mod tests {
             ("check", Task::Check(Advisories::Leave)),
             ("check --advisories", Task::Check(Advisories::Ask)),
             ("golden", Task::Golden),
+            ("codegen", Task::Codegen),
             ("bench noop --json", Task::Bench(vec!["noop".into(), "--json".into()])),
             ("test", options(Length::Sample, &[], USUAL)),
             ("test --long", options(Length::Long, &[], USUAL)),
@@ -156,6 +159,7 @@ mod tests {
             ("tset", "tset: no such task"),
             ("check --fast", "--fast: no such option"),
             ("golden now", "now: one argument too many"),
+            ("codegen greeter", "greeter: one argument too many"),
             ("test --only", "--only: wants a value"),
             ("test --uid 0", "0: an id that is neither"),
             ("test --gid 65534", "65534: an id that is neither"),

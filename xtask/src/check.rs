@@ -6,17 +6,18 @@ use std::time::Instant;
 use crate::arguments::Advisories;
 use crate::command::Cargo;
 use crate::failure::{Failure, NO_SKIPS};
-use crate::{image, say};
+use crate::{codegen, image, say};
 
 /// A check's name and what it does.
 type Check = (&'static str, fn() -> Result<(), Failure>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("format", format),
     ("clippy", clippy),
     ("docs", docs),
     ("tidy", tidy),
     ("image", image::check),
+    ("generated", codegen::check),
 ];
 
 /// Runs them all.

@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     SameName { name: String },
     /// The static image is not what it must be.
     Image { fact: String },
+    /// A generated file is not what its sources make.
+    Generated { path: PathBuf },
     /// A skip, on a machine that promises everything.
     SkipRefused { count: u64 },
     /// At least one check or test failed; the lines above say which.
@@ -48,6 +50,13 @@ impl fmt::Display for Failure {
             Self::NotBuilt { what } => write!(to, "cargo built no {what}"),
             Self::SameName { name } => write!(to, "two executables are named {name}"),
             Self::Image { fact } => write!(to, "the static image: {fact}"),
+            Self::Generated { path } => {
+                write!(
+                    to,
+                    "{} is not what its sources make; run cargo xtask codegen",
+                    path.display()
+                )
+            }
             Self::SkipRefused { count } => {
                 write!(to, "{count} skipped, and {NO_SKIPS} is set")
             }
@@ -66,6 +75,7 @@ impl std::error::Error for Failure {
             | Self::NotBuilt { .. }
             | Self::SameName { .. }
             | Self::Image { .. }
+            | Self::Generated { .. }
             | Self::SkipRefused { .. }
             | Self::Failed { .. } => None,
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::clients::CLIENTS_VARIABLE;
 use crate::command::program;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -44,15 +45,26 @@ pub(crate) fn halves(effective_uid: u32, user: &User) -> Vec<Half> {
 /// The only place for programs that means the same to every user.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What a half's executables inherit besides `POSTERN_*`; cargo's own variables are not among it.
-const INHERITED: [&str; 6] =
-    ["LANG", "LC_ALL", "TERM", "CI", "RUST_BACKTRACE", "RUST_TEST_THREADS"];
+/// What a half's executables inherit besides `POSTERN_*` and `PIP_*`, which says where the demo's
+/// first use finds packages; cargo's own variables are not among it.
+const INHERITED: [&str; 9] = [
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "CI",
+    "RUST_BACKTRACE",
+    "RUST_TEST_THREADS",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
 
 /// A half that is ready to run executables of the private directory.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     half: &'a Half,
     bin: &'a Path,
+    clients: Option<&'a Path>,
     home: PathBuf,
     temporary: PathBuf,
 }
@@ -60,14 +72,18 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Makes the half's own directories: a home, and one for temporary files that is as open as
     /// `/tmp`, because a sandbox's launcher enters it under yet another id.
-    pub(crate) fn new(half: &'a Half, scratch: &'a Scratch) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        half: &'a Half,
+        scratch: &'a Scratch,
+        clients: Option<&'a Path>,
+    ) -> Result<Self, Failure> {
         let home = format!("home-{}", half.name());
         let home = match half {
             Half::Root | Half::Caller => scratch.directory(&home, 0o755)?,
             Half::Unprivileged(user) => scratch.home(&home, user)?,
         };
         let temporary = scratch.directory(&format!("tmp-{}", half.name()), 0o1777)?;
-        Ok(Self { half, bin: scratch.path(), home, temporary })
+        Ok(Self { half, bin: scratch.path(), clients, home, temporary })
     }
 
     /// The command that runs one executable here.
@@ -83,11 +99,13 @@ impl<'a> Place<'a> {
         };
         let inherited = std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();
-            INHERITED.contains(&name.as_ref()) || name.starts_with("POSTERN_")
+            let is_ours = name.starts_with("POSTERN_") || name.starts_with("PIP_");
+            is_ours || INHERITED.contains(&name.as_ref())
         });
         command.current_dir(&self.home).env_clear().envs(inherited);
         command.env("PATH", PATH).env("HOME", &self.home).env("TMPDIR", &self.temporary);
         command.env("POSTERN_TEST_BIN_DIR", self.bin);
+        command.envs(self.clients.map(|clients| (CLIENTS_VARIABLE, clients)));
         command
     }
 

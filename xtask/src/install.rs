@@ -7,17 +7,21 @@ use crate::failure::Failure;
 use crate::say;
 
 /// A program of the tests and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("awk", "gawk"),
     ("cc", "gcc"),
     ("git", "git"),
     ("gpg", "gnupg"),
     ("node", "nodejs"),
+    ("npm", "npm"),
     ("python3", "python3"),
     ("setcap", "libcap2-bin"),
     ("setpriv", "util-linux"),
     ("ssh-keygen", "openssh-client"),
 ];
+
+/// The package that has the module of Python's which makes environments with pip in them.
+const ENSUREPIP: &str = "python3-venv";
 
 /// Where guests and tests find programs.
 const DIRECTORIES: [&str; 6] =
@@ -26,7 +30,9 @@ const APT: &str = "/usr/bin/apt-get";
 
 /// As root on a machine with apt, gets what is missing. Elsewhere the tests name it and fail.
 pub(crate) fn install() -> Result<(), Failure> {
-    let missing: Vec<_> = PROGRAMS.iter().filter(|row| !is_there(row.0)).map(|row| row.1).collect();
+    let programs = PROGRAMS.iter().filter(|row| !is_there(row.0)).map(|row| row.1);
+    let module = (!has_ensurepip(Path::new("/usr"))).then_some(ENSUREPIP);
+    let missing: Vec<_> = programs.chain(module).collect();
     let may = rustix::process::geteuid().is_root() && Path::new(APT).exists();
     if missing.is_empty() || !may {
         return Ok(());
@@ -39,6 +45,12 @@ pub(crate) fn install() -> Result<(), Failure> {
 
 fn is_there(name: &str) -> bool {
     DIRECTORIES.iter().any(|directory| Path::new(directory).join(name).exists())
+}
+
+/// Whether the Python of a prefix has it: Debian's leaves it to a package.
+fn has_ensurepip(prefix: &Path) -> bool {
+    let name = std::fs::read_link(prefix.join("bin/python3"));
+    name.is_ok_and(|name| prefix.join("lib").join(name).join("ensurepip").is_dir())
 }
 
 fn apt(arguments: &[&str]) -> Result<(), Failure> {
@@ -60,6 +72,18 @@ mod tests {
     fn programs_are_looked_for_by_name() {
         assert!(is_there("sh"));
         assert!(!is_there("no-such-program"));
+    }
+
+    #[test]
+    fn a_python_is_asked_for_its_module() {
+        let prefix = std::env::temp_dir().join(format!("postern-ensurepip-{}", std::process::id()));
+        std::fs::create_dir_all(prefix.join("bin")).unwrap();
+        std::os::unix::fs::symlink("python3.11", prefix.join("bin/python3")).unwrap();
+        let before = has_ensurepip(&prefix);
+        std::fs::create_dir_all(prefix.join("lib/python3.11/ensurepip")).unwrap();
+        let after = has_ensurepip(&prefix);
+        std::fs::remove_dir_all(&prefix).unwrap();
+        assert_eq!((before, after), (false, true));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 mod arguments;
 mod check;
+mod clients;
+mod codegen;
 mod command;
 mod executables;
 mod failure;
@@ -47,6 +49,7 @@ fn run(task: Task) -> Result<(), Failure> {
             test::run(&options)
         }
         Task::Golden => golden(),
+        Task::Codegen => codegen::write(),
         Task::Bench(arguments) => bench(arguments),
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::process::Command;
 
 use crate::arguments::{Length, TestOptions};
+use crate::clients;
 use crate::command::{Cargo, program};
 use crate::executables::{self, Executable, Kind};
 use crate::failure::{Failure, NO_SKIPS};
@@ -17,6 +18,9 @@ use crate::watch::watch;
 /// Tests that read the source tree, which the other user need not be able to do, and that make no
 /// sandbox: they run once, as the caller.
 const OF_THE_SOURCES: [&str; 2] = ["tidy", "golden_plans"];
+
+/// The test whose guests are gRPC clients.
+const OF_CLIENTS: &str = "hatch";
 
 /// Builds, runs, reports.
 pub(crate) fn run(options: &TestOptions) -> Result<(), Failure> {
@@ -62,8 +66,12 @@ fn on_both_hosts(
     if halves == [Half::Caller] {
         report.skip("the root half: the caller is not root");
     }
+    let clients = match tests.iter().any(|test| test.name == OF_CLIENTS) {
+        true => Some(clients::make()?),
+        false => None,
+    };
     for half in &halves {
-        let place = Place::new(half, &scratch)?;
+        let place = Place::new(half, &scratch, clients.as_deref())?;
         for test in &tests {
             report.run(half.name(), &test.name, place.command(&test.name))?;
         }

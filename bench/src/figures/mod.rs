@@ -1,5 +1,6 @@
 //! One function for each figure: what is compared with what, and what must come out.
 
+pub(crate) mod hatch;
 pub(crate) mod latency;
 pub(crate) mod probe;
 pub(crate) mod python;
@@ -23,6 +24,8 @@ pub(crate) struct Setting {
     pub(crate) bwrap: PathBuf,
     /// The directory that holds the Python package `postern`.
     pub(crate) peer: Option<PathBuf>,
+    /// A virtual environment with grpcio.
+    pub(crate) venv: Option<PathBuf>,
     /// How long one sustained measurement lasts, in seconds.
     pub(crate) seconds: f64,
 }

@@ -65,7 +65,7 @@ pub(crate) fn python(setting: &Setting) -> Outcome<Vec<Table>> {
 }
 
 /// The peer's own init, made as its documentation says.
-fn build_init(setting: &Setting, peer: &Path) -> Outcome<PathBuf> {
+pub(super) fn build_init(setting: &Setting, peer: &Path) -> Outcome<PathBuf> {
     let init = setting.world.scratch("peer-init");
     let mut build = process(Path::new(PYTHON));
     build.args(["-m", "postern.build_init"]).arg(&init).current_dir(peer);

@@ -65,6 +65,14 @@ pub(crate) enum Verb {
     /// Show profiles, and the schema of their files.
     #[command(subcommand)]
     Profile(ProfileVerb),
+    /// See it all at work: an untrusted pandas script, a database of this host, one typed method
+    /// between them, and everything that the script should not be able to do.
+    ///
+    /// Starts the program `postern-demo`, which is a program of its own so that this one stays
+    /// small: `cargo install --path demo`. It is looked for beside this one, then in PATH, and takes
+    /// all that follows: `postern demo --help` is its own.
+    #[command(disable_help_flag = true)]
+    Demo(DemoVerb),
     /// Print a completion script for a shell.
     ///
     /// For bash: postern completions bash > ~/.local/share/bash-completion/completions/postern
@@ -212,6 +220,16 @@ pub(crate) struct ShowVerb {
     pub(crate) json: bool,
 }
 
+/// `postern demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoVerb {
+    /// What `postern-demo` takes.
+    ///
+    /// [default: none] [example: --json]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(crate) rest: Vec<OsString>,
+}
+
 /// `postern completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsVerb {
@@ -240,6 +258,7 @@ impl Verb {
             | Verb::Python(PythonVerb { options, .. })
             | Verb::Bash(BashVerb { options, .. }) => options.json,
             Verb::Check(verb) => verb.json,
+            Verb::Demo(verb) => verb.rest.iter().any(|word| word == "--json"),
             Verb::Plan(_) | Verb::Profile(_) | Verb::Completions(_) | Verb::Man(_) => false,
         }
     }
@@ -253,7 +272,10 @@ impl Verb {
             | Verb::Plan(PlanVerb { world, .. })
             | Verb::Check(CheckVerb { world, .. }) => world.color,
             Verb::Profile(ProfileVerb::Show(show)) => show.world.color,
-            Verb::Profile(ProfileVerb::Schema) | Verb::Completions(_) | Verb::Man(_) => Paint::Auto,
+            Verb::Profile(ProfileVerb::Schema)
+            | Verb::Demo(_)
+            | Verb::Completions(_)
+            | Verb::Man(_) => Paint::Auto,
         }
     }
 }

@@ -47,7 +47,7 @@ impl Failure {
                 "it launches, and what stands is not what the profile promises",
                 "see the findings that failed",
             ),
-            Error::Probe(_) | Error::Command(_) => failure,
+            Error::Probe(_) | Error::Command(_) | Error::Hatches(_) => failure,
         }
     }
 

@@ -3,6 +3,7 @@
 mod cause;
 mod command;
 mod fixes;
+mod hatch;
 mod launch;
 mod python;
 mod refusal;
@@ -13,6 +14,7 @@ pub use cause::{Cause, causes};
 pub(crate) use cause::{Symptom, likely};
 pub use command::CommandError;
 pub use fixes::{Fix, Place};
+pub use hatch::HatchConflict;
 pub use launch::{LaunchError, Phase, StepFailure};
 pub use postern_init::step::Step;
 pub use python::PythonError;
@@ -30,6 +32,8 @@ pub enum Error {
     Probe(ProbeError),
     /// The command breaks a rule; nothing was started.
     Command(CommandError),
+    /// The hatches cannot stand side by side; nothing was started.
+    Hatches(HatchConflict),
     /// A launch failed; nothing of it is left.
     Launch(LaunchError),
     /// What the kernel enforces is not what was planned.
@@ -69,6 +73,7 @@ impl fmt::Display for Error {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Probe(error) => error.fmt(f),
             Self::Command(error) => error.fmt(f),
+            Self::Hatches(conflict) => conflict.fmt(f),
             Self::Launch(error) => error.fmt(f),
             Self::Unconfined(violations) => {
                 f.write_str("the sandbox is not what was planned")?;
@@ -81,7 +86,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Refused(_) | Self::Unconfined(_) => None,
+            Self::Refused(_) | Self::Hatches(_) | Self::Unconfined(_) => None,
             Self::Probe(error) => error.source(),
             Self::Command(error) => error.source(),
             Self::Launch(error) => error.source(),
@@ -104,6 +109,12 @@ impl From<ProbeError> for Error {
 impl From<CommandError> for Error {
     fn from(error: CommandError) -> Error {
         Error::Command(error)
+    }
+}
+
+impl From<HatchConflict> for Error {
+    fn from(conflict: HatchConflict) -> Error {
+        Error::Hatches(conflict)
     }
 }
 

@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use postern_hatch::RunId;
 use rustix::process::Signal;
 
 pub use handle::ProcessHandle;
@@ -64,6 +65,12 @@ impl Process {
     /// What holds this run.
     pub(crate) fn enforcement(&self) -> Arc<Enforcement> {
         self.run.enforcement()
+    }
+
+    /// The run, as a hatch's handlers are told it.
+    #[must_use]
+    pub const fn id(&self) -> RunId {
+        self.run.id()
     }
 
     /// A [pidfd](https://man7.org/linux/man-pages/man2/pidfd_open.2.html) of the run's PID 1, which

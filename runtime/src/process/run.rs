@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use postern_hatch::RunId;
 use postern_init::record::Kind;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -32,6 +33,7 @@ const DEATH: Duration = Duration::from_secs(10);
 
 /// What a [`Run`] is made of.
 pub(crate) struct Parts {
+    pub(crate) id: RunId,
     pub(crate) plan: Arc<Plan>,
     pub(crate) enforcement: Arc<Enforcement>,
     pub(crate) status: OwnedFd,
@@ -43,6 +45,7 @@ pub(crate) struct Parts {
 
 /// A run whose request was sent. Dropping it kills the run, and everything in it, without waiting.
 pub(crate) struct Run {
+    id: RunId,
     plan: Arc<Plan>,
     enforcement: Arc<Enforcement>,
     status: Arc<OwnedFd>,
@@ -50,7 +53,7 @@ pub(crate) struct Run {
     pidfd: Option<Arc<OwnedFd>>,
     pub(super) streams: Streams,
     /// Removed with the run.
-    _directory: Option<RunDirectory>,
+    directory: Option<RunDirectory>,
     started: Instant,
     end: End,
     /// When its time is up.
@@ -84,7 +87,8 @@ impl Run {
             status: Arc::new(parts.status),
             pidfd: None,
             streams: parts.streams,
-            _directory: parts.directory,
+            id: parts.id,
+            directory: parts.directory,
             started: parts.started,
             end: End::default(),
             // A time that no clock can tell is no limit.
@@ -160,6 +164,10 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    pub(crate) const fn id(&self) -> RunId {
+        self.id
     }
 
     pub(crate) fn enforcement(&self) -> Arc<Enforcement> {
@@ -316,6 +324,9 @@ impl Run {
                     self.end.stage = Stage::Over;
                     self.end.usage.wall = self.started.elapsed();
                     self.streams.feed = None;
+                    if let Some(directory) = &mut self.directory {
+                        directory.end_servings();
+                    }
                     self.drain_at = Some(Instant::now() + DRAIN);
                     return Ok(());
                 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use postern_hatch::RunId;
 use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -164,6 +165,12 @@ impl AsyncProcess {
             let due = self.run.due_at();
             self.news(due, with_input).await.map_err(lost_line)?;
         }
+    }
+
+    /// As [`Process::id`](super::Process::id).
+    #[must_use]
+    pub const fn id(&self) -> RunId {
+        self.run.id()
     }
 
     /// As [`Process::pidfd`](super::Process::pidfd).

@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use postern_hatch::Hatch;
+
 use super::live::Live;
 use super::{LAUNCH_TIMEOUT, Sandbox};
-use crate::error::{Error, LaunchError};
+use crate::error::{Error, HatchConflict, LaunchError};
+use crate::hatches::{SharedHatch, places};
 use crate::host::Host;
 use crate::launch::Options;
 use crate::plan::{self, Wants};
@@ -20,6 +23,7 @@ pub struct SandboxBuilder {
     launch_timeout: Duration,
     run_directories: bool,
     single_use: bool,
+    hatches: Vec<SharedHatch>,
 }
 
 impl SandboxBuilder {
@@ -29,6 +33,7 @@ impl SandboxBuilder {
             launch_timeout: LAUNCH_TIMEOUT,
             run_directories: true,
             single_use: false,
+            hatches: Vec::new(),
         }
     }
 
@@ -47,6 +52,16 @@ impl SandboxBuilder {
         self
     }
 
+    /// A hatch for every run: what its guests may ask of the host. Each run has a socket of its own,
+    /// whose path the guest finds in `POSTERN_HATCH`, or for a hatch with a name in
+    /// `POSTERN_HATCH_NAME`; these variables win over the profile's and the command's. It is served
+    /// before the guest's first instruction and until the run is over. Several calls add up; one
+    /// hatch at most has no name.
+    pub fn hatch(mut self, hatch: impl Hatch + 'static) -> SandboxBuilder {
+        self.hatches.push(Arc::new(hatch));
+        self
+    }
+
     /// Says that one run is all there will be, so that nothing is made ahead for another; default
     /// off. Further runs work and take longer.
     pub fn single_use(mut self, single_use: bool) -> SandboxBuilder {
@@ -57,9 +72,14 @@ impl SandboxBuilder {
     /// Looks at the machine, makes the plan, starts the launcher and waits until its root stands.
     ///
     /// # Errors
-    /// [`Error::Refused`] before anything is started when the profile breaks a rule;
+    /// [`Error::Refused`] before anything is started when the profile breaks a rule,
+    /// [`Error::Hatches`] when the hatches do;
     /// [`Error::Launch`] when a step fails. Nothing is left behind either way.
     pub fn build(self) -> Result<Sandbox, Error> {
+        places(&self.hatches)?;
+        if !self.hatches.is_empty() && !self.run_directories {
+            return Err(HatchConflict::NoRunDirectories.into());
+        }
         let host = Host::probe(&self.profile)?;
         let wants = Wants { run_directory: self.run_directories };
         let plan = plan::resolve_with(&self.profile, &host, wants)?;
@@ -73,6 +93,7 @@ impl SandboxBuilder {
             options,
             current: Mutex::new(Some(Arc::new(live))),
             workspace: workspace.map(WorkspaceDir::new),
+            hatches: self.hatches,
         })
     }
 }

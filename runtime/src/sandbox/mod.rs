@@ -16,6 +16,7 @@ pub(crate) use start::Attest;
 use crate::command::{Checked, Command};
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
+use crate::hatches::{SharedHatch, places};
 use crate::host::Host;
 use crate::launch::Options;
 use crate::plan::Plan;
@@ -57,6 +58,7 @@ pub struct Sandbox {
     /// Replaced when it is lost.
     current: Mutex<Option<Arc<Live>>>,
     workspace: Option<WorkspaceDir>,
+    hatches: Vec<SharedHatch>,
 }
 
 impl Sandbox {
@@ -142,7 +144,10 @@ impl Sandbox {
     }
 
     fn check(&self, command: &Command) -> Result<Checked, Error> {
-        Ok(command.check(&World::new(&self.plan, &self.python))?)
+        let hatches: Vec<_> = self.hatches.iter().chain(&command.hatches).cloned().collect();
+        let places = places(&hatches)?;
+        let checked = command.check(&World::new(&self.plan, &self.python, &places))?;
+        Ok(Checked { hatches, places, ..checked })
     }
 
     fn launch(

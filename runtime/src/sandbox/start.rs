@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use postern_hatch::RunId;
+
 use super::Sandbox;
 use super::live::Live;
 use crate::command::{Checked, Command};
-use crate::error::{CommandError, Error, LaunchError, Phase};
+use crate::error::{CommandError, Error, HatchConflict, LaunchError, Phase};
+use crate::hatches;
 use crate::launch::{Request, Run as RunRequest, socket};
 use crate::process::streams::{Ends, Streams};
 use crate::process::{Parts, Run};
-use crate::run_directory::RunDirectory;
 
 /// Whether a run waits for the host's inspection before its guest is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +59,16 @@ impl Sandbox {
         attest: Attest,
     ) -> Result<Outgoing, Error> {
         let started = Instant::now();
+        let id = RunId::next();
+        let listen =
+            |directory: &OwnedFd| hatches::open(&checked.hatches, &checked.places, directory, id);
         let (name, directory) = match &live.exchange {
             Some(exchange) => {
-                let (name, directory) = exchange.directory(&checked.files)?;
-                (Some(name), directory)
+                let made = exchange.directory(&checked.files, &checked.places, listen)?;
+                (Some(made.0), made.1)
+            }
+            None if !checked.hatches.is_empty() => {
+                return Err(HatchConflict::NoRunDirectories.into());
             }
             None if checked.files.is_empty() => (None, None),
             None => return Err(CommandError::NoRunDirectories.into()),
@@ -79,22 +87,18 @@ impl Sandbox {
             attest: attest == Attest::Yes,
             limit_inside: checked.limit_inside,
         })?;
-        let timeout = command.timeout;
-        let run = self.run_of(live, ours, streams, directory, (started, timeout));
+        let run = Run::new(Parts {
+            id,
+            plan: Arc::clone(&self.plan),
+            enforcement: Arc::clone(&live.enforcement),
+            status: ours,
+            streams,
+            directory,
+            started,
+            timeout: command.timeout,
+        });
         let deadline = started + self.options.deadline;
         Ok(Outgoing { request, status, ends, run, deadline })
-    }
-
-    fn run_of(
-        &self,
-        live: &Live,
-        status: OwnedFd,
-        streams: Streams,
-        directory: Option<RunDirectory>,
-        (started, timeout): (Instant, Option<std::time::Duration>),
-    ) -> Run {
-        let (plan, enforcement) = (Arc::clone(&self.plan), Arc::clone(&live.enforcement));
-        Run::new(Parts { plan, enforcement, status, streams, directory, started, timeout })
     }
 
     /// Whether it is worth trying again with a fresh launcher; `again` says whether that has been

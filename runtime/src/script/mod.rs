@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{CommandError, PythonError};
+use crate::hatches::Place;
 use crate::plan::{EXCHANGE, Plan, Resource};
 
 /// Source code that a run is given as a file.
@@ -40,23 +41,32 @@ pub(crate) struct World<'a> {
     pub(crate) python: &'a Path,
     /// What is known against it, on the profile's `PATH`.
     pub(crate) python_fault: Option<PythonError>,
+    /// What the sandbox itself says, over everybody else's words.
+    pub(crate) own_variables: Vec<(OsString, OsString)>,
     /// Bytes of a process's address space.
     pub(crate) address_space: Option<u64>,
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(plan: &'a Plan, python: &'a Path) -> World<'a> {
+    pub(crate) fn new(plan: &'a Plan, python: &'a Path, places: &[Place]) -> World<'a> {
         let mut limits = plan.guest_rlimits.iter();
         let address_space = limits.find(|limit| limit.resource == Resource::AddressSpace);
         let address_space = address_space.map(|limit| limit.limit);
         let python_fault = plan.check_python().err();
-        World { environment: &plan.env, python, python_fault, address_space }
+        let own_variables = places.iter().map(Place::assignment).collect();
+        World { environment: &plan.env, python, python_fault, own_variables, address_space }
     }
 
     #[cfg(test)]
     pub(crate) fn for_tests(environment: &'a [CString]) -> World<'a> {
         let python = Path::new("python3");
-        World { environment, python, python_fault: None, address_space: None }
+        World {
+            environment,
+            python,
+            python_fault: None,
+            own_variables: Vec::new(),
+            address_space: None,
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use postern_tests::{Scratch, Watch};
 
 use crate::command::{program, run, shell, text};
 
-const VERBS: [&str; 8] =
-    ["run", "python", "bash", "plan", "check", "profile", "completions", "man"];
+const VERBS: [&str; 9] =
+    ["run", "python", "bash", "plan", "check", "profile", "demo", "completions", "man"];
 
 #[test]
 fn help_goes_to_stdout() {

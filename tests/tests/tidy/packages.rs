@@ -20,15 +20,30 @@ enum Reach {
 }
 
 /// The arrows. A new package takes its place here first.
-const ARROWS: [(&str, Reach); 8] = [
+const ARROWS: [(&str, Reach); 12] = [
     ("postern-init", Reach::Bare(&[])),
     ("postern-launcher", Reach::Bare(&["postern-init"])),
     ("postern-seccomp", Reach::Layer(&[])),
-    ("postern", Reach::Layer(&["postern-init", "postern-launcher", "postern-seccomp"])),
-    ("postern-cli", Reach::Layer(&["postern"])),
+    // The services of examples and tests are for its tests only.
+    ("postern-hatch", Reach::Layer(&["postern-proto"])),
+    (
+        "postern",
+        // The services of examples are for its examples only.
+        Reach::Layer(&[
+            "postern-hatch",
+            "postern-init",
+            "postern-launcher",
+            "postern-proto",
+            "postern-seccomp",
+        ]),
+    ),
+    ("postern-cli", Reach::Layer(&["postern", "postern-hatch", "postern-proto"])),
+    ("postern-demo", Reach::Layer(&["postern", "postern-proto"])),
+    ("postern-proto", Reach::Layer(&[])),
     ("postern-tests", Reach::Outside),
     ("postern-bench", Reach::Outside),
     ("postern-xtask", Reach::Outside),
+    ("postern-codegen", Reach::Outside),
 ];
 
 static METADATA: LazyLock<Value> = LazyLock::new(|| {
@@ -133,6 +148,9 @@ fn each_wrong_arrow_is_found() {
         ("postern-launcher", "rustix", 1),
         ("postern-seccomp", "libc", 0),
         ("postern-seccomp", "postern", 1),
+        ("postern-hatch", "postern", 1),
+        ("postern-hatch", "tonic", 0),
+        ("postern-proto", "postern-hatch", 1),
         ("postern", "postern-seccomp", 0),
         ("postern", "postern-cli", 1),
         ("postern-cli", "postern-launcher", 1),

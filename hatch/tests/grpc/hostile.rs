@@ -1,0 +1,148 @@
+//! What a hostile guest sends, what it costs the host while it lasts, and what is left after it. The
+//! host is another process; a second run is served meanwhile, and is timed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::attacks::ATTACKS;
+pub(crate) use crate::host::HostProcess;
+use crate::support::{alone, client, hello, runtime};
+use crate::watch::{descriptors_of, resident_kib};
+
+/// How long each attack goes on.
+const TIME: Duration = Duration::from_millis(1500);
+
+/// What no attack may make of the host: descriptors and memory above what it had.
+const DESCRIPTORS_MAX: usize = 16 + 4;
+const MEMORY_KIB_MAX: u64 = 160 * 1024;
+
+/// For a call of the other run, the 99th percentile: a host that hangs would take for ever.
+const LATENCY_MAX: Duration = Duration::from_millis(250);
+
+/// Times calls of the other run, one after the other, until it is asked for the times.
+struct Bystander {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+impl Bystander {
+    fn start(path: &Path) -> Self {
+        let (path, stop) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
+        let is_over = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut times = Vec::new();
+            runtime().block_on(async {
+                let mut client = client(&path).await;
+                while !is_over.load(Ordering::Relaxed) {
+                    let start = Instant::now();
+                    client.say_hello(hello("ada")).await.unwrap();
+                    times.push(start.elapsed());
+                    tokio::time::sleep(Duration::from_micros(500)).await;
+                }
+            });
+            times
+        });
+        Self { stop, thread }
+    }
+
+    /// The median and the 99th percentile.
+    fn stop(self) -> (Duration, Duration) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut times = self.thread.join().unwrap();
+        times.sort();
+        assert!(times.len() > 20, "{} calls", times.len());
+        (times[times.len() / 2], times[times.len() * 99 / 100])
+    }
+}
+
+/// The most that a process holds, sampled.
+struct Peak {
+    stop: Arc<AtomicBool>,
+    most: Arc<(AtomicU64, AtomicU64)>,
+    thread: JoinHandle<()>,
+}
+
+impl Peak {
+    fn start(pid: u32) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let most = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        let (is_over, seen) = (Arc::clone(&stop), Arc::clone(&most));
+        let thread = thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let descriptors = u64::try_from(descriptors_of(pid)).unwrap();
+                seen.0.fetch_max(descriptors, Ordering::Relaxed);
+                seen.1.fetch_max(resident_kib(pid), Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        Self { stop, most, thread }
+    }
+
+    /// Descriptors, and resident KiB.
+    fn stop(self) -> (usize, u64) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        let descriptors = self.most.0.load(Ordering::Relaxed);
+        (usize::try_from(descriptors).unwrap(), self.most.1.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn no_attack_holds_the_host_or_another_run() {
+    let _alone = alone();
+    let mut host = HostProcess::start();
+    let (first, second): (PathBuf, PathBuf) = (host.first.clone(), host.second.clone());
+    let idle = host.usage();
+    host.is_well();
+    let bystander = Bystander::start(&second);
+    thread::sleep(TIME);
+    let quiet = bystander.stop();
+    println!(
+        "{:<26} {:>15} {:>23} {:>7}  p50, p99 of the other run",
+        "", "descriptors", "resident MiB", "CPU"
+    );
+    println!("{:<26} {:>15} {:>23} {:>7}  {:?}, {:?}", "quiet", "", "", "", quiet.0, quiet.1);
+    let mut faults = Vec::new();
+    for (name, attack) in ATTACKS {
+        let before = host.settled(&idle);
+        let (bystander, peak) = (Bystander::start(&second), Peak::start(host.pid()));
+        let start = Instant::now();
+        attack(&first, start + TIME);
+        thread::sleep((start + TIME).saturating_duration_since(Instant::now()));
+        let took = start.elapsed();
+        let ((most_descriptors, most_kib), (p50, p99)) = (peak.stop(), bystander.stop());
+        let after = host.settled(&idle);
+        let mib = |kib: u64| kib / 1024;
+        println!(
+            "{name:<26} {:>4} {:>4} {:>4} {:>8} {:>6} {:>6} {:>5} % {p50:>11.0?}, {p99:.0?}",
+            before.descriptors,
+            most_descriptors,
+            after.descriptors,
+            mib(before.resident_kib),
+            mib(most_kib),
+            mib(after.resident_kib),
+            (after.ticks - before.ticks) * 1000 / u64::try_from(took.as_millis()).unwrap(),
+        );
+        let bounds = [
+            // One more: the bystander's.
+            (most_descriptors <= before.descriptors + 1 + DESCRIPTORS_MAX, "descriptors"),
+            (after.descriptors == idle.descriptors, "descriptors left"),
+            (most_kib <= before.resident_kib + MEMORY_KIB_MAX, "memory"),
+            (after.alive == 0, "handlers left"),
+            (after.panics == 0, "panics"),
+            (p99 <= LATENCY_MAX, "the other run's p99"),
+        ];
+        faults.extend(bounds.iter().filter(|(is_so, _)| !is_so).map(|(_, what)| (name, *what)));
+        host.is_well();
+    }
+    assert_eq!(faults, []);
+    host.end_first();
+    crate::support::within(
+        Duration::from_millis(200),
+        || std::os::unix::net::UnixStream::connect(&first).is_err(),
+        "the attacked run has ended",
+    );
+}
