@@ -51,7 +51,9 @@ impl HatchGroup {
 
 impl Thread {
     fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        // Sockets are looked at between any two tasks, or a busy run would hide that others wake.
+        let runtime =
+            Builder::new_current_thread().event_interval(1).enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel::<()>();
         thread::Builder::new().name("postern-hatch".to_owned()).spawn(move || {

@@ -17,8 +17,8 @@ mod refusals;
 mod reply;
 mod run;
 mod serve;
+mod tasks;
 mod timeout;
-mod turns;
 mod wire;
 
 use core::fmt;

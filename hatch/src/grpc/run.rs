@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget::{Budget, Share, Waiting};
 use super::limits::Limits;
-use super::turns::Turns;
+use super::tasks::Tasks;
 use super::{Inner, Route};
 use crate::RunId;
 
@@ -25,7 +25,7 @@ pub(super) struct Run {
     leaving: Budget,
     /// Places for answers that are there and have no share yet: one each.
     answers: Budget,
-    turns: Turns,
+    tasks: Tasks,
     end: CancellationToken,
     sockets: Mutex<Sockets>,
 }
@@ -46,7 +46,7 @@ impl Run {
             arriving: Budget::new(bytes),
             leaving: Budget::new(bytes),
             answers: Budget::new(ANSWERS_WAITING_MAX),
-            turns: Turns::default(),
+            tasks: Tasks::default(),
             end: CancellationToken::new(),
             sockets: Mutex::default(),
             hatch,
@@ -76,9 +76,9 @@ impl Run {
         self.answers.take(1).ok()
     }
 
-    /// Who may read next.
-    pub(super) fn turns(&self) -> &Turns {
-        &self.turns
+    /// All that is done for the run.
+    pub(super) fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Cancelled at the run's end.

@@ -6,9 +6,11 @@ use std::os::unix::net;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::RuntimeFlavor;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +18,7 @@ use super::Inner;
 use super::gate::Gate;
 use super::limits::Limits;
 use super::run::Run;
+use super::tasks::give_way;
 use super::wire::Wire;
 use crate::{RunId, Serving};
 
@@ -53,26 +56,42 @@ pub(super) fn open(
         UnixListener::from_std(listener)?
     };
     let run = Arc::new(Run::new(id, Arc::clone(hatch)));
-    let accepting = accept(Arc::clone(&run), listener);
-    drop(handle.spawn(run.ending().clone().run_until_cancelled_owned(accepting)));
-    let turns = Arc::clone(&run);
-    let giving = async move { turns.turns().give().await };
-    drop(handle.spawn(run.ending().clone().run_until_cancelled_owned(giving)));
+    // One thread is shared by slots of time; on several, handlers are the runtime's to spread.
+    let handlers = match handle.runtime_flavor() {
+        RuntimeFlavor::CurrentThread => Place::Run,
+        RuntimeFlavor::MultiThread | _ => Place::Runtime,
+    };
+    let all = Arc::clone(&run);
+    drop(handle.spawn(async move {
+        let accepting = accept(Arc::clone(&all), listener, handlers);
+        let accepting = all.ending().clone().run_until_cancelled_owned(accepting);
+        all.tasks().run(accepting.map(drop)).await;
+    }));
     Ok(Serving::new(move || run.end()))
 }
 
-async fn accept(run: Arc<Run>, listener: UnixListener) {
+/// Where a call's handler runs.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// As a task of its run.
+    Run,
+    /// As a task of its own.
+    Runtime,
+}
+
+async fn accept(run: Arc<Run>, listener: UnixListener, handlers: Place) {
     let most = usize::try_from(run.limits().connections_max).unwrap_or(Semaphore::MAX_PERMITS);
     let free = Arc::new(Semaphore::new(most));
     // Nobody closes the semaphore.
     while let Ok(place) = Arc::clone(&free).acquire_owned().await {
         match listener.accept().await {
             Ok((socket, _)) => {
-                let connection = connection(Arc::clone(&run), socket);
-                drop(tokio::spawn(async move {
+                let connection = connection(Arc::clone(&run), socket, handlers);
+                run.tasks().start(async move {
                     connection.await;
                     drop(place);
-                }));
+                });
+                give_way().await;
             }
             Err(error) => {
                 tracing::warn!(run = %run.id(), %error, "hatch cannot accept a connection");
@@ -82,7 +101,7 @@ async fn accept(run: Arc<Run>, listener: UnixListener) {
     }
 }
 
-async fn connection(run: Arc<Run>, socket: UnixStream) {
+async fn connection(run: Arc<Run>, socket: UnixStream, place: Place) {
     let socket = Arc::new(socket);
     let Some(seat) = run.seat(&socket) else { return };
     let limits = run.limits();
@@ -90,7 +109,8 @@ async fn connection(run: Arc<Run>, socket: UnixStream) {
     // Its handlers end with the connection, and all connections with the run.
     let end = run.ending().child_token();
     let _end = end.clone().drop_guard();
-    let handlers = Handlers { end, time: limits.deadline.saturating_add(GRACE) };
+    let time = limits.deadline.saturating_add(GRACE);
+    let handlers = Handlers { run: Arc::clone(&run), end, time, place };
     let connection = http2(limits, handlers).serve_connection(wire, Gate(Arc::clone(&run)));
     if let Some(Err(error)) = run.ending().run_until_cancelled(connection).await {
         tracing::debug!(run = %run.id(), %error, "connection to the hatch closed");
@@ -115,11 +135,14 @@ fn http2(limits: &Limits, handlers: Handlers) -> http2::Builder<Handlers> {
     builder
 }
 
-/// Runs the calls of a connection, each as a task with an end.
+/// Runs the calls of a connection, each as a task with an end. It is asked for them by the
+/// connection, which is a task of the run.
 #[derive(Debug, Clone)]
 struct Handlers {
+    run: Arc<Run>,
     end: CancellationToken,
     time: Duration,
+    place: Place,
 }
 
 impl<F> hyper::rt::Executor<F> for Handlers
@@ -129,6 +152,10 @@ where
     fn execute(&self, call: F) {
         // A guest that takes no answer keeps it from being polled, and so from its deadline.
         let call = tokio::time::timeout(self.time, call);
-        drop(tokio::spawn(self.end.clone().run_until_cancelled_owned(call)));
+        let call = self.end.clone().run_until_cancelled_owned(call).map(drop);
+        match self.place {
+            Place::Run => self.run.tasks().start(call),
+            Place::Runtime => drop(tokio::spawn(call)),
+        }
     }
 }

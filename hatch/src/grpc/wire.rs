@@ -13,7 +13,6 @@ use tokio::net::UnixStream;
 use tokio::time::{Sleep, sleep};
 
 use super::run::Seat;
-use super::turns::Turn;
 
 /// The client's preface, and the frame header that follows it.
 const GREETING_BYTES: usize = 24 + 9;
@@ -23,6 +22,9 @@ const GREETING_BYTES: usize = 24 + 9;
 const TURN_BYTES: usize = 8 * 1024;
 const TURN_READS: u32 = 8;
 
+/// What is read at once, and made frames of before the next look at the clock.
+const READ_BYTES: usize = 2 * 1024;
+
 /// One connection.
 pub(super) struct Wire {
     socket: Arc<UnixStream>,
@@ -31,8 +33,6 @@ pub(super) struct Wire {
     /// In this turn.
     bytes: usize,
     reads: u32,
-    /// Asked for, when this one is over.
-    next: Option<Arc<Turn>>,
 }
 
 /// What a connection must begin with, and until when.
@@ -45,37 +45,33 @@ impl Wire {
     /// A connection that must begin within a time.
     pub(super) fn new(socket: Arc<UnixStream>, seat: Seat, time: Duration) -> Self {
         let greeting = Greeting { left: GREETING_BYTES, until: Box::pin(sleep(time)) };
-        Self { socket, seat, greeting: Some(greeting), bytes: 0, reads: 0, next: None }
+        Self { socket, seat, greeting: Some(greeting), bytes: 0, reads: 0 }
     }
 
     fn start_turn(&mut self) {
-        (self.bytes, self.reads, self.next) = (0, 0, None);
+        (self.bytes, self.reads) = (0, 0);
     }
 
-    /// Ready while it is this connection's turn.
+    /// Ready while it is this connection's turn; the next comes after the run's other tasks.
     fn poll_turn(&mut self, cx: &Context<'_>) -> Poll<()> {
         let is_over = self.bytes >= TURN_BYTES || self.reads >= TURN_READS;
-        match &self.next {
-            None if is_over => {
-                self.next = Some(self.seat.run().turns().ask(cx));
-                Poll::Pending
-            }
-            Some(next) if !next.is_given() => Poll::Pending,
-            Some(_) => {
-                self.start_turn();
-                Poll::Ready(())
-            }
-            None => Poll::Ready(()),
+        if !is_over && !self.seat.run().tasks().is_time_up() {
+            return Poll::Ready(());
         }
+        self.start_turn();
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.socket.poll_read_ready(cx))?;
-            let count = match self.socket.try_read_buf(buf) {
+            let room = buf.remaining().min(READ_BYTES);
+            let count = match self.socket.try_read(buf.initialize_unfilled_to(room)) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 outcome => outcome?,
             };
+            buf.advance(count);
             if let Some(greeting) = &mut self.greeting {
                 greeting.left = greeting.left.saturating_sub(count);
             }

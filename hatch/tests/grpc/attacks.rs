@@ -20,7 +20,8 @@ use crate::support::{BOTH_STREAMS, CLIENT_STREAM, SERVER_STREAM, UNARY};
 type Attack = fn(&Path, Instant);
 
 /// All of them.
-pub(crate) const ATTACKS: [(&str, Attack); 23] = [
+pub(crate) const ATTACKS: [(&str, Attack); 24] = [
+    ("two spin, none calls", spin),
     ("garbage", garbage),
     ("silent connections", silent),
     ("a byte at a time", slow),
@@ -58,6 +59,15 @@ fn flood(path: &Path, until: Instant, add: impl Fn(&mut Vec<u8>)) {
 
 fn wait(until: Instant) {
     std::thread::sleep(until.saturating_duration_since(Instant::now()));
+}
+
+/// Takes two cores and leaves the hatch alone: what the machine's scheduler costs the other run.
+fn spin(_: &Path, until: Instant) {
+    let spin = move || while Instant::now() < until {};
+    std::thread::scope(|scope| {
+        scope.spawn(spin);
+        spin();
+    });
 }
 
 fn garbage(path: &Path, until: Instant) {

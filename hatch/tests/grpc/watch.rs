@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process;
 
+use rustix::process::Pid;
+
 fn directory(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
@@ -25,6 +27,16 @@ pub(crate) fn has_thread(name: &str) -> bool {
     let names =
         threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
     names.into_iter().any(|own| own.trim_end() == name)
+}
+
+/// The thread of a process that has a name.
+pub(crate) fn thread_of(pid: u32, name: &str) -> Pid {
+    let threads = fs::read_dir(directory(pid).join("task")).unwrap();
+    let named = threads.map(|thread| thread.unwrap()).find(|thread| {
+        fs::read_to_string(thread.path().join("comm")).is_ok_and(|own| own.trim_end() == name)
+    });
+    let number = named.unwrap().file_name().into_string().unwrap().parse().unwrap();
+    Pid::from_raw(number).unwrap()
 }
 
 /// Resident memory of a process, in KiB.

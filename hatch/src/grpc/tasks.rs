@@ -1,0 +1,187 @@
+//! Everything that happens for one run - its listener, its connections, its calls - as one task of
+//! the thread, which gives way after a slot of time. So the runs on a thread share it evenly,
+//! however many connections and calls each of them has.
+
+use core::fmt;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+
+/// How long a run has the thread. The task at hand when it is over finishes its poll.
+const SLOT: Duration = Duration::from_micros(50);
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The tasks of a run that have been started and not polled yet.
+#[derive(Default)]
+pub(super) struct Tasks {
+    new: Mutex<Vec<Task>>,
+    slot: Arc<Slot>,
+}
+
+/// When the run must give way.
+#[derive(Default)]
+struct Slot {
+    end: Mutex<Option<Instant>>,
+}
+
+impl Tasks {
+    /// Adds a task. Only a task of the same run may do it, or nobody would be woken for the new one.
+    pub(super) fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // A panic ends the task that has it and no other.
+        let task = AssertUnwindSafe(task).catch_unwind().map(drop);
+        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        new.push(Box::pin(InSlot { slot: Arc::clone(&self.slot), task: Box::pin(task) }));
+    }
+
+    /// Whether the run has had its time, for a task that could go on.
+    pub(super) fn is_time_up(&self) -> bool {
+        self.slot.is_over()
+    }
+
+    /// Runs `first` and what is started by it and so on, until all have ended.
+    pub(super) async fn run(&self, first: impl Future<Output = ()> + Send + 'static) {
+        self.start(first);
+        let mut begun = FuturesUnordered::new();
+        core::future::poll_fn(|cx| self.poll(&mut begun, cx)).await;
+    }
+
+    fn poll(&self, begun: &mut FuturesUnordered<Task>, cx: &mut Context<'_>) -> Poll<()> {
+        self.slot.begin();
+        loop {
+            begun.extend(self.take());
+            match begun.poll_next_unpin(cx) {
+                Poll::Ready(Some(())) => {}
+                Poll::Ready(None) if self.is_empty() => return Poll::Ready(()),
+                Poll::Pending if self.is_empty() => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending if self.slot.is_over() => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Ready(None) | Poll::Pending => {}
+            }
+        }
+    }
+
+    fn take(&self) -> Vec<Task> {
+        core::mem::take(&mut self.new.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.new.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks").finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    fn begin(&self) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + SLOT);
+    }
+
+    fn is_over(&self) -> bool {
+        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.is_some_and(|end| end <= Instant::now())
+    }
+}
+
+/// A task that waits for the next slot once this one is over.
+struct InSlot {
+    slot: Arc<Slot>,
+    task: Task,
+}
+
+impl Future for InSlot {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.slot.is_over() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.task.as_mut().poll(cx)
+    }
+}
+
+/// Lets every other task of the run go first.
+pub(super) async fn give_way() {
+    let mut is_over = false;
+    core::future::poll_fn(|cx| {
+        if core::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::{Duration, Instant};
+
+    use super::{Tasks, give_way};
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    fn spin() {
+        let end = Instant::now() + Duration::from_micros(30);
+        while Instant::now() < end {}
+    }
+
+    /// What a busy run of many tasks and a run of one did, in order.
+    #[test]
+    fn a_run_of_many_tasks_gets_as_much_as_a_run_of_one() {
+        let log = Arc::new(Mutex::new(String::new()));
+        let [many, one] = [(); 2].map(|()| Arc::new(Tasks::default()));
+        let busy = |mark: char, rounds: usize| {
+            let log = Arc::clone(&log);
+            async move {
+                for _ in 0..rounds {
+                    spin();
+                    log.lock().unwrap().push(mark);
+                    give_way().await;
+                }
+            }
+        };
+        runtime().block_on(async {
+            let all: Vec<_> = (0..100).map(|_| busy('m', 20)).collect();
+            let starter = Arc::clone(&many);
+            let first = async move { all.into_iter().for_each(|task| starter.start(task)) };
+            let first = tokio::spawn(async move { many.run(first).await });
+            let second = busy('1', 100);
+            tokio::spawn(async move { one.run(second).await }).await.unwrap();
+            first.await.unwrap();
+        });
+        let log = log.lock().unwrap().clone();
+        let (shared, alone) = log.split_at(log.rfind('1').unwrap());
+        // As long as both had something to do, neither had more than a few polls at a time.
+        let most = shared.split('1').map(str::len).max().unwrap();
+        assert!(most <= 20, "{most} polls of the busy run between two of the other");
+        assert_eq!(log.matches('m').count(), 2000);
+        assert!(alone.len() > 1000, "{}", alone.len());
+    }
+
+    #[test]
+    fn a_panic_ends_its_own_task() {
+        let (tasks, log) = (Arc::new(Tasks::default()), Arc::new(Mutex::new(Vec::new())));
+        let (starter, seen) = (Arc::clone(&tasks), Arc::clone(&log));
+        runtime().block_on(tasks.run(async move {
+            starter.start(async { panic!("a handler's own") });
+            starter.start(async move { seen.lock().unwrap().push("the other") });
+        }));
+        assert_eq!(*log.lock().unwrap(), ["the other"]);
+    }
+}
