@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use postern::profile::Bind;
+use postern::profile::{Bind, Landlock};
 use postern::{Sandbox, SandboxBuilder, SandboxProfile};
 use postern_seccomp::{Arch, Level};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -79,6 +79,13 @@ impl World {
 
     pub(crate) fn sandbox(&self) -> Outcome<Sandbox> {
         Ok(self.builder(0)?.build()?)
+    }
+
+    /// What the second wall costs is the difference.
+    pub(crate) fn sandbox_without_landlock(&self) -> Outcome<Sandbox> {
+        let bind = Bind::new(self.noop(), OUR_NOOP);
+        let profile = SandboxProfile::builder().required_ro_binds([bind]);
+        Ok(Sandbox::builder(profile.landlock(Landlock::Off).build()?).build()?)
     }
 
     pub(crate) fn peer(&self) -> Outcome<Peer> {

@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod say;
 mod script;
+mod seccomp;
 mod signals;
 mod streams;
 mod sys;
@@ -50,6 +51,7 @@ fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
         Verb::Plan(verb) => run::plan(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Profile(verb) => profile::print(&verb),
+        Verb::Seccomp(verb) => seccomp::print(&verb),
         Verb::Demo(verb) => Err(demo::become_demo(&verb)),
         Verb::Completions(verb) => pages::completions(&verb),
         Verb::Man(verb) => pages::man(&verb),

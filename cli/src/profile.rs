@@ -1,9 +1,11 @@
 //! Options to a profile, and profiles as text; judges nothing, which the library does.
 
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use postern::SandboxProfile;
 use postern::profile::{Bind, Workspace};
+use postern::seccomp::UserPolicy;
 
 use crate::arguments::{ProfileVerb, WorldOptions};
 use crate::failure::Failure;
@@ -35,6 +37,9 @@ pub(crate) fn profile(options: &WorldOptions) -> Result<SandboxProfile, Failure>
     if let Some(hostname) = &options.hostname {
         profile.hostname.clone_from(hostname);
     }
+    if let Some(path) = &options.seccomp_policy {
+        profile.seccomp_policy = Some(policy_text(path)?);
+    }
     profile.proc = options.proc.unwrap_or(profile.proc);
     profile.etc = options.etc.unwrap_or(profile.etc);
     // The command has all of them, which need not be text; a profile holds text alone.
@@ -44,6 +49,16 @@ pub(crate) fn profile(options: &WorldOptions) -> Result<SandboxProfile, Failure>
         }
     }
     Ok(profile)
+}
+
+/// The text of a policy; the library says what is wrong with one that is too long.
+pub(crate) fn policy_text(path: &Path) -> Result<String, Failure> {
+    let failed = |source| Failure::File { what: "read the policy", path: path.to_owned(), source };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let most = UserPolicy::BYTES_MAX as u64 + 1;
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
 }
 
 /// Paths of the host, which may be written from where the user is.

@@ -61,9 +61,14 @@ struct Walls<'a> {
     kernel_gid: u32,
     shared_uid: bool,
     shared_groups: &'a [u32],
+    landlock: String,
+    landlock_abi: Option<u32>,
     seccomp: String,
-    /// In hexadecimal, since JSON's numbers are too short.
-    seccomp_digest: String,
+    /// SHA-256, in hexadecimal.
+    seccomp_digest: Option<String>,
+    seccomp_policy_digest: Option<String>,
+    /// Limits that are not enforced here, each with its reason.
+    quota_gaps: Vec<String>,
     launcher: &'static str,
     fallbacks: &'a [&'static str],
     warnings: Vec<String>,
@@ -139,18 +144,28 @@ fn walls(enforcement: &Enforcement) -> Walls<'_> {
         kernel_gid: enforcement.kernel_gid,
         shared_uid: enforcement.shared_uid,
         shared_groups: &enforcement.shared_groups,
+        landlock: enforcement.landlock.to_string(),
+        landlock_abi: enforcement.landlock.abi(),
         seccomp: enforcement.seccomp.to_string(),
-        seccomp_digest: format!("{:016x}", enforcement.seccomp_digest),
+        seccomp_digest: enforcement.seccomp_digest.map(|digest| digest.to_string()),
+        seccomp_policy_digest: enforcement.seccomp_policy_digest.map(|digest| digest.to_string()),
+        quota_gaps: gaps(enforcement),
         launcher: enforcement.launcher.name(),
         fallbacks: &enforcement.fallbacks,
         warnings: enforcement.warnings.iter().map(ToString::to_string).collect(),
     }
 }
 
+fn gaps(enforcement: &Enforcement) -> Vec<String> {
+    let gaps = enforcement.quotas.iter().filter(|quota| !quota.is_enforced());
+    gaps.map(ToString::to_string).collect()
+}
+
 fn tier(tier: Tier) -> &'static str {
     match tier {
         Tier::Privileged => "privileged",
         Tier::MapWriter => "map_writer",
+        Tier::Subordinate => "subordinate",
         Tier::Unprivileged => "unprivileged",
     }
 }
@@ -191,10 +206,11 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
         ),
         format!("peak memory: {} KiB, of the largest process", usage.peak_memory_kib),
         format!(
-            "held by: namespaces {}; kernel uid {}{}; seccomp {}{weaker}",
+            "held by: namespaces {}; kernel uid {}{}; Landlock {}; seccomp {}{weaker}",
             held.namespaces.join(" "),
             held.kernel_uid,
             if held.shared_uid { ", shared with the caller" } else { "" },
+            held.landlock,
             held.seccomp,
         ),
     ];

@@ -49,7 +49,7 @@ pub struct Record {
     pub index: u32,
     /// Why, as the kernel said it.
     pub errno: i32,
-    /// Exit code, or -1.
+    /// Exit code, or -1; securebits of a [`Kind::Confined`] record.
     pub code: i32,
     /// Terminating signal, or 0.
     pub signal: i32,
@@ -59,7 +59,7 @@ pub struct Record {
     pub system_us: u64,
     /// Largest resident set of any one process, in KiB.
     pub peak_kib: u64,
-    /// [`facts`] bits of a [`Kind::Ready`] record.
+    /// [`facts`] bits of a [`Kind::Ready`] record, [`attested`] bits of a [`Kind::Confined`] one.
     pub facts: u32,
 }
 
@@ -77,6 +77,19 @@ pub mod facts {
     pub const MOVED_ROOT: u32 = 16;
     /// The id maps are written through the host's own /proc, since no fresh one can be mounted.
     pub const HOST_PROC: u32 = 32;
+    /// The workspace's mount could not be id-mapped: the host reaches it as a group.
+    pub const WORKSPACE_BY_GROUP: u32 = 64;
+}
+
+/// What PID 1 finds of itself, as bits of the facts of a [`Kind::Confined`] record, whose code is
+/// its securebits: the kernel tells these to nobody else.
+pub mod attested {
+    /// A Landlock domain refused what nothing else refuses.
+    pub const LANDLOCK: u32 = 1;
+    /// The session keyring is closed to PID 1 itself.
+    pub const KEYRING_CLOSED: u32 = 2;
+    /// No process of the same uid may look into PID 1.
+    pub const NON_DUMPABLE: u32 = 4;
 }
 
 impl Record {

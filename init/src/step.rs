@@ -80,6 +80,7 @@ steps! {
     MakeDirectory = 42, "mkdirat", "make a directory";
     Mask = 43, "mount", "mask a file";
     RunDirectory = 44, "open_tree", "bind the run's own directory";
+    MapOwner = 45, "mount_setattr", "have the guest's files be the owner's";
     // Namespaces made ahead.
     AheadIds = 50, "setresuid", "become the owner of the namespaces made ahead";
     AheadNamespaces = 51, "unshare", "make namespaces ahead";
@@ -114,12 +115,17 @@ steps! {
     NoNewPrivs = 83, "prctl", "set no_new_privs";
     NonDumpable = 84, "prctl", "make PID 1 non-dumpable";
     Rlimit = 85, "prlimit64", "set a resource limit";
+    LandlockRuleset = 110, "landlock_create_ruleset", "make the Landlock ruleset";
+    LandlockPlace = 111, "openat2", "open a place of the Landlock ruleset";
+    LandlockRule = 112, "landlock_add_rule", "add a place to the Landlock ruleset";
+    LandlockDomain = 113, "landlock_restrict_self", "enter the Landlock domain";
     Filter = 86, "seccomp", "install the system-call filter";
     Attest = 87, "recvmsg", "wait for the host's inspection";
     SignalFd = 88, "signalfd4", "watch for signals";
     ForkGuest = 89, "clone", "create the guest's process";
     GuestSetup = 90, "setsid", "prepare the guest's process";
     GuestRlimit = 91, "prlimit64", "set a resource limit of the guest";
+    GuestFilter = 99, "seccomp", "install the profile's own system-call policy";
     Exec = 92, "execve", "start the program";
     Supervise = 93, "ppoll", "watch the guest";
 }

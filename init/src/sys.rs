@@ -10,6 +10,16 @@ use core::ffi::CStr;
 
 use crate::arch::{self, nr};
 
+/// The C string that these bytes are; none unless the last of them is their only NUL. What core has
+/// for it brings along a search made for long texts, of 300 bytes.
+#[must_use]
+pub fn c_str(bytes: &[u8]) -> Option<&CStr> {
+    let (last, text) = bytes.split_last()?;
+    let is_string = *last == 0 && text.iter().all(|byte| *byte != 0);
+    // SAFETY: the last byte is the only NUL, as just seen.
+    is_string.then(|| unsafe { CStr::from_bytes_with_nul_unchecked(bytes) })
+}
+
 /// An error number of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);

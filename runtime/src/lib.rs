@@ -8,6 +8,7 @@
 //! A [`SandboxProfile`] says what is wanted; [`plan::resolve`] turns it into a [`plan::Plan`] that
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
+mod attest;
 pub mod check;
 mod command;
 mod enforcement;
@@ -20,6 +21,7 @@ mod launch;
 pub mod plan;
 mod process;
 pub mod profile;
+mod quota;
 mod result;
 mod run_directory;
 mod sandbox;
@@ -28,18 +30,25 @@ mod sys;
 mod verify;
 mod workspace;
 
+pub use attest::{
+    Attestation, AttestedCapabilities, AttestedDescriptor, AttestedMount, AttestedNamespace,
+    AttestedRlimit,
+};
 pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
-pub use enforcement::Enforcement;
+pub use enforcement::{Enforcement, LandlockUse};
 pub use error::Error;
 pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};
 /// What a guest may ask of its host: the contract, and with the feature `grpc` typed methods.
 pub use postern_hatch as hatch;
+/// The system-call filter: levels, policies of your own, and what they answer to a call.
+pub use postern_seccomp as seccomp;
 #[cfg(feature = "tokio")]
 pub use process::tokio::AsyncProcess;
 pub use process::{
     Chunk, LINE_BYTES_MAX, Line, Lines, Output, OutputStream, Process, ProcessHandle,
 };
 pub use profile::SandboxProfile;
+pub use quota::{Quota, QuotaScope};
 pub use result::{Ending, ProcResult, Usage};
 /// The signals that [`Process::signal`] takes.
 pub use rustix::process::Signal;

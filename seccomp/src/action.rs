@@ -12,6 +12,10 @@ pub enum Action {
     Errno(Errno),
     /// The call returns 0 and does nothing.
     Succeed,
+    /// The call does nothing and the thread gets `SIGSYS`, which it may handle.
+    Trap,
+    /// The kernel ends the thread with `SIGSYS`.
+    KillThread,
     /// The kernel ends the whole process with `SIGSYS`.
     KillProcess,
 }
@@ -21,6 +25,8 @@ impl Action {
     #[must_use]
     pub const fn word(self) -> u32 {
         const SECCOMP_RET_KILL_PROCESS: u32 = 0x8000_0000;
+        const SECCOMP_RET_KILL_THREAD: u32 = 0;
+        const SECCOMP_RET_TRAP: u32 = 0x0003_0000;
         const SECCOMP_RET_ERRNO: u32 = 0x0005_0000;
         const SECCOMP_RET_ALLOW: u32 = 0x7fff_0000;
         match self {
@@ -28,7 +34,26 @@ impl Action {
             Self::Errno(errno) => SECCOMP_RET_ERRNO | errno.number(),
             // An error of 0 is returned as 0, which every caller takes for success.
             Self::Succeed => SECCOMP_RET_ERRNO,
+            Self::Trap => SECCOMP_RET_TRAP,
+            Self::KillThread => SECCOMP_RET_KILL_THREAD,
             Self::KillProcess => SECCOMP_RET_KILL_PROCESS,
+        }
+    }
+
+    /// What the kernel does where this filter was installed first and one that answers `later`
+    /// after it: the stricter of the two, and of two errors that of the later one.
+    #[must_use]
+    pub const fn and_then(self, later: Self) -> Self {
+        if later.strictness() >= self.strictness() { later } else { self }
+    }
+
+    const fn strictness(self) -> u8 {
+        match self {
+            Self::Allow => 0,
+            Self::Errno(_) | Self::Succeed => 1,
+            Self::Trap => 2,
+            Self::KillThread => 3,
+            Self::KillProcess => 4,
         }
     }
 }
@@ -39,41 +64,65 @@ impl fmt::Display for Action {
             Self::Allow => f.write_str("allow"),
             Self::Errno(errno) => errno.fmt(f),
             Self::Succeed => f.write_str("succeed"),
+            Self::Trap => f.write_str("trap"),
+            Self::KillThread => f.write_str("kill-thread"),
             Self::KillProcess => f.write_str("kill"),
         }
     }
 }
 
-/// The errors that policies answer with.
+/// An error that a call fails with, the same number on every [`Arch`](crate::Arch) here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Errno {
-    /// `EPERM`: the call exists and is refused.
-    Eperm,
-    /// `ENOSYS`: as on a kernel without the call, so that callers fall back to an older one.
-    Enosys,
-    /// `EAFNOSUPPORT`: as on a kernel without the socket family.
-    Eafnosupport,
-}
+pub struct Errno(u16);
+
+/// The errors that the levels answer with, by number.
+const NAMES: [(Errno, &str); 7] = [
+    (Errno::EPERM, "EPERM"),
+    (Errno::ENOSYS, "ENOSYS"),
+    (Errno::EINVAL, "EINVAL"),
+    (Errno::ENOPROTOOPT, "ENOPROTOOPT"),
+    (Errno::EPROTONOSUPPORT, "EPROTONOSUPPORT"),
+    (Errno::EOPNOTSUPP, "EOPNOTSUPP"),
+    (Errno::EAFNOSUPPORT, "EAFNOSUPPORT"),
+];
 
 impl Errno {
-    /// The error number, the same on every [`Arch`](crate::Arch) here.
+    /// The call exists and is refused.
+    pub const EPERM: Self = Self(1);
+    /// The arguments make no sense, as on a kernel that does not know them.
+    pub const EINVAL: Self = Self(22);
+    /// As on a kernel without the call, so that callers fall back to an older one.
+    pub const ENOSYS: Self = Self(38);
+    /// As on a kernel without the socket option.
+    pub const ENOPROTOOPT: Self = Self(92);
+    /// As on a kernel without the protocol.
+    pub const EPROTONOSUPPORT: Self = Self(93);
+    /// As on a kernel, or a file system, without the operation.
+    pub const EOPNOTSUPP: Self = Self(95);
+    /// As on a kernel without the socket family.
+    pub const EAFNOSUPPORT: Self = Self(97);
+
+    /// The largest number that the kernel returns as an error.
+    pub const MAX: u16 = 4095;
+
+    /// The error with this number, 1 to [`Errno::MAX`].
+    #[must_use]
+    pub const fn new(number: u16) -> Option<Self> {
+        if number == 0 || number > Self::MAX { None } else { Some(Self(number)) }
+    }
+
+    /// The error number.
     #[must_use]
     pub const fn number(self) -> u32 {
-        match self {
-            Self::Eperm => 1,
-            Self::Enosys => 38,
-            Self::Eafnosupport => 97,
-        }
+        self.0 as u32
     }
 }
 
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Eperm => "EPERM",
-            Self::Enosys => "ENOSYS",
-            Self::Eafnosupport => "EAFNOSUPPORT",
-        })
+        match NAMES.iter().find(|(errno, _)| errno == self) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "errno {}", self.0),
+        }
     }
 }

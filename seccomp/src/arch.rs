@@ -66,11 +66,33 @@ impl Arch {
         table.get(index).map(|(_, name)| *name)
     }
 
+    /// Names of calls that were probably meant by one that is none, the likeliest first, at most
+    /// three.
+    #[must_use]
+    pub fn nearest_calls(self, name: &str) -> Vec<&'static str> {
+        // Longer ones resemble nothing, and comparing them takes time by their product.
+        if name.len() > 64 {
+            return Vec::new();
+        }
+        let name = name.to_lowercase();
+        let slips_max = 1 + name.len() / 5;
+        let slips = |call: &'static str| (strsim::osa_distance(&name, call), call);
+        let mut near: Vec<_> = self.calls().map(|(_, call)| slips(call)).collect();
+        near.retain(|(slips, call)| *slips <= slips_max || is_part(&name, call));
+        near.sort();
+        near.into_iter().map(|(_, call)| call).take(3).collect()
+    }
+
     const fn table(self) -> &'static [(u32, &'static str)] {
         match self {
             Self::X86_64 => table::x86_64::CALLS,
         }
     }
+}
+
+/// Whether one name begins with the other, as `openat` and `openat2` do.
+fn is_part(name: &str, call: &str) -> bool {
+    name.len() >= 3 && (call.starts_with(name) || name.starts_with(call) && call.len() >= 3)
 }
 
 impl fmt::Display for Arch {

@@ -5,10 +5,10 @@
 //! it is installed, to fill its cache of calls that are always allowed.
 
 use crate::action::Action;
-use crate::call::{SKIPPED, X32_BIT};
-use crate::condition::{Condition, Test};
+use crate::arch::Arch;
+use crate::call::{SKIPPED, X32_BIT, halves};
+use crate::condition::{Condition, Order, Test};
 use crate::error::Error;
-use crate::policy::{Policy, Rule};
 use crate::program::{Instruction, Program};
 
 #[cfg(test)]
@@ -22,47 +22,59 @@ const ARGUMENTS: u32 = 16;
 /// The bit above the x32 bit.
 const SIGN_BIT: u32 = 0x8000_0000;
 
-/// Assembles `policy`; the same policy always gives the same program.
-pub(crate) fn assemble(policy: &Policy) -> Result<Program, Error> {
-    let rules = numbered_rules(policy)?;
-    let numbers = Numbers::new(policy, &rules);
-    let mut code = Code::default();
-    code.search(&numbers.lowest, &numbers.above)?;
-    // Runs on into the search, whose entry was pushed last.
-    let native = code.load(NUMBER)?;
-    let foreign = code.answer(policy.guards.foreign_abi.action)?;
-    code.test(ARCH, Instruction::JEQ, policy.arch.audit(), native, foreign)?;
-    Ok(Program::new(code.backward.into_iter().rev()))
+/// What a program is made from, for one architecture.
+pub(crate) struct Table<'t> {
+    pub(crate) arch: Arch,
+    /// The answer to calls of another ABI.
+    pub(crate) foreign_abi: Action,
+    /// The answer to native calls with the x32 bit.
+    pub(crate) x32: Action,
+    /// The answer to numbers that are no call of the architecture.
+    pub(crate) unreviewed: Action,
+    /// The answer to calls that no line is about.
+    pub(crate) otherwise: Action,
+    /// Among those of one call the first whose conditions hold decides.
+    pub(crate) lines: Vec<Line<'t>>,
 }
 
-type Numbered = (u32, &'static Rule);
+/// One call, when, and the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line<'t> {
+    pub(crate) number: u32,
+    pub(crate) conditions: &'t [Condition],
+    pub(crate) action: Action,
+}
 
-/// The rules by number; those of one call keep their order.
-fn numbered_rules(policy: &Policy) -> Result<Vec<Numbered>, Error> {
-    let arch = policy.arch;
-    let number = |rule: &'static Rule| match arch.call_number(rule.call) {
-        Some(number) => Ok((number, rule)),
-        None => Err(Error::UnknownCall { call: rule.call, arch }),
-    };
-    let mut rules = policy.rules.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-    rules.sort_by_key(|(number, _)| *number);
-    Ok(rules)
+impl Table<'_> {
+    /// Assembles the table; the same one always gives the same program.
+    pub(crate) fn assemble(mut self) -> Result<Program, Error> {
+        // Stable, so that the lines of one call keep their order.
+        self.lines.sort_by_key(|line| line.number);
+        let numbers = Numbers::new(&self);
+        let mut code = Code { otherwise: self.otherwise, ..Code::default() };
+        code.search(&numbers.lowest, &numbers.above)?;
+        // Runs on into the search, whose entry was pushed last.
+        let native = code.load(NUMBER)?;
+        let foreign = code.answer(self.foreign_abi)?;
+        code.test(ARCH, Instruction::JEQ, self.arch.audit(), native, foreign)?;
+        Ok(Program::new(code.backward.into_iter().rev()))
+    }
 }
 
 /// What happens to a range of call numbers.
 #[derive(PartialEq)]
 enum Fate<'r> {
     Answer(Action),
-    /// The rules of one call, in order; [`Action::Allow`] if none holds.
-    Rules(&'r [Numbered]),
+    /// The lines of one call, in order; the table's own answer if none holds.
+    Lines(&'r [Line<'r>]),
 }
 
 impl<'r> Fate<'r> {
-    fn of_call(rules: &'r [Numbered]) -> Self {
-        match rules {
-            [] => Self::Answer(Action::Allow),
-            [(_, rule), ..] if rule.conditions.is_empty() => Self::Answer(rule.action),
-            _ => Self::Rules(rules),
+    fn of_call(lines: &'r [Line<'r>], otherwise: Action) -> Self {
+        match lines {
+            [] => Self::Answer(otherwise),
+            [line, ..] if line.conditions.is_empty() => Self::Answer(line.action),
+            _ => Self::Lines(lines),
         }
     }
 }
@@ -80,18 +92,18 @@ struct Numbers<'r> {
 }
 
 impl<'r> Numbers<'r> {
-    fn new(policy: &Policy, mut rules: &'r [Numbered]) -> Self {
-        let unreviewed = policy.guards.unreviewed.action;
-        let x32 = policy.guards.x32.action;
+    fn new(table: &'r Table<'r>) -> Self {
+        let Table { unreviewed, x32, otherwise, .. } = *table;
+        let mut lines = table.lines.as_slice();
         let mut numbers = Self { lowest: Fate::Answer(unreviewed), above: Vec::new() };
         let mut next = 0;
-        for (number, _) in policy.arch.calls() {
+        for (number, _) in table.arch.calls() {
             if number > next {
                 numbers.push(next, Fate::Answer(unreviewed));
             }
-            let (own, later) = rules.split_at(rules.partition_point(|(n, _)| *n <= number));
-            numbers.push(number, Fate::of_call(own));
-            rules = later;
+            let (own, later) = lines.split_at(lines.partition_point(|line| line.number <= number));
+            numbers.push(number, Fate::of_call(own, otherwise));
+            lines = later;
             next = number + 1;
         }
         numbers.push(next, Fate::Answer(unreviewed));
@@ -119,11 +131,18 @@ struct Label(u16);
 
 /// A program under construction, last instruction first: jumps only go forward, so the target of
 /// every jump is there before the jump, and its distance is known.
-#[derive(Default)]
 struct Code {
     backward: Vec<Instruction>,
     len: u16,
     answers: Vec<(Action, Label)>,
+    /// The answer where no line of a call holds.
+    otherwise: Action,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Self { backward: Vec::new(), len: 0, answers: Vec::new(), otherwise: Action::Allow }
+    }
 }
 
 impl Code {
@@ -139,14 +158,14 @@ impl Code {
     }
 
     fn fate(&mut self, fate: &Fate<'_>) -> Result<Label, Error> {
-        let rules = match fate {
+        let lines = match fate {
             Fate::Answer(action) => return self.answer(*action),
-            Fate::Rules(rules) => rules,
+            Fate::Lines(lines) => lines,
         };
-        let mut otherwise = self.answer(Action::Allow)?;
-        for (_, rule) in rules.iter().rev() {
-            let mut matched = self.answer(rule.action)?;
-            for condition in rule.conditions.iter().rev() {
+        let mut otherwise = self.answer(self.otherwise)?;
+        for line in lines.iter().rev() {
+            let mut matched = self.answer(line.action)?;
+            for condition in line.conditions.iter().rev() {
                 matched = self.condition(condition, matched, otherwise)?;
             }
             otherwise = matched;
@@ -156,16 +175,79 @@ impl Code {
 
     fn condition(&mut self, condition: &Condition, yes: Label, no: Label) -> Result<Label, Error> {
         let low = ARGUMENTS + 8 * u32::from(condition.argument.index());
-        let high = low + 4;
         match condition.test {
             Test::Is(value) => self.test(low, Instruction::JEQ, value, yes, no),
             Test::IsNot(value) => self.test(low, Instruction::JEQ, value, no, yes),
             Test::HasAny(mask) => self.test(low, Instruction::JSET, mask, yes, no),
-            Test::NotNull => {
-                let low_is_zero = self.test(high, Instruction::JEQ, 0, no, yes)?;
-                self.test(low, Instruction::JEQ, 0, low_is_zero, yes)
+            Test::MaskedIs { mask, value } => self.masked(low, mask, value, yes, no),
+            Test::MaskedIsNot { mask, value } => self.masked(low, mask, value, no, yes),
+            Test::Low(order, value) => {
+                self.ordered(order, value, yes, no)?;
+                self.load(low)
             }
+            Test::NotNull => self.equal(low, 0, no, yes),
+            Test::FullIs(value) => self.equal(low, value, yes, no),
+            Test::FullIsNot(value) => self.equal(low, value, no, yes),
+            Test::FullMaskedIs { mask, value } => {
+                let ([mask_low, mask_high], [value_low, value_high]) =
+                    (halves(mask), halves(value));
+                let low_half = self.masked(low, mask_low, value_low, yes, no)?;
+                self.masked(low + 4, mask_high, value_high, low_half, no)
+            }
+            Test::Full(order, value) => self.ordered_in_full(low, order, value, yes, no),
         }
+    }
+
+    /// A test of all 64 bits at `low` for equality.
+    fn equal(&mut self, low: u32, value: u64, yes: Label, no: Label) -> Result<Label, Error> {
+        let [value_low, value_high] = halves(value);
+        let low_half = self.test(low, Instruction::JEQ, value_low, yes, no)?;
+        self.test(low + 4, Instruction::JEQ, value_high, low_half, no)
+    }
+
+    /// A test of some bits of the word at `offset`.
+    fn masked(
+        &mut self,
+        offset: u32,
+        mask: u32,
+        value: u32,
+        yes: Label,
+        no: Label,
+    ) -> Result<Label, Error> {
+        self.branch(Instruction::JEQ, value, yes, no)?;
+        self.push(Instruction::AND, 0, 0, mask)?;
+        self.load(offset)
+    }
+
+    /// A comparison of the accumulator.
+    fn ordered(&mut self, order: Order, k: u32, yes: Label, no: Label) -> Result<Label, Error> {
+        match order {
+            Order::Less => self.branch(Instruction::JGE, k, no, yes),
+            Order::LessOrEqual => self.branch(Instruction::JGT, k, no, yes),
+            Order::Greater => self.branch(Instruction::JGT, k, yes, no),
+            Order::GreaterOrEqual => self.branch(Instruction::JGE, k, yes, no),
+        }
+    }
+
+    /// A comparison of all 64 bits at `low`: the high half decides unless it is equal.
+    fn ordered_in_full(
+        &mut self,
+        low: u32,
+        order: Order,
+        value: u64,
+        yes: Label,
+        no: Label,
+    ) -> Result<Label, Error> {
+        let [value_low, value_high] = halves(value);
+        self.ordered(order, value_low, yes, no)?;
+        let low_half = self.load(low)?;
+        let (above, below) = match order {
+            Order::Less | Order::LessOrEqual => (no, yes),
+            Order::Greater | Order::GreaterOrEqual => (yes, no),
+        };
+        let not_above = self.branch(Instruction::JEQ, value_high, low_half, below)?;
+        self.branch(Instruction::JGT, value_high, above, not_above)?;
+        self.load(low + 4)
     }
 
     /// A return of `action`, shared with earlier ones while a test can still reach them.

@@ -39,7 +39,8 @@ impl Call {
     }
 }
 
-fn halves(value: u64) -> [u32; 2] {
+/// The low and the high half, in the order in which they lie in memory.
+pub(crate) fn halves(value: u64) -> [u32; 2] {
     let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }

@@ -2,15 +2,25 @@
 
 use core::fmt;
 use core::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::arch::Arch;
+use crate::error::Error;
 use crate::policies;
 use crate::policy::Policy;
+use crate::program;
+use crate::program::Program;
 
-/// How much the filter refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How much the filter refuses; what each level answers to a call is in `docs/seccomp.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Level {
+    /// [`Level::Default`], and what a Python guest never needs: netlink, System V IPC, message
+    /// queues and more.
+    Strict,
+    /// What a hostile guest could use and ordinary programs do without.
+    #[default]
+    Default,
     /// The native verdicts of the PyPI package `postern` 0.5, plus the guards and a few rules.
     Compat,
     /// No filter at all.
@@ -19,21 +29,48 @@ pub enum Level {
 
 impl Level {
     /// Every level, strictest first.
-    pub const ALL: [Self; 2] = [Self::Compat, Self::Off];
+    pub const ALL: [Self; 4] = [Self::Strict, Self::Default, Self::Compat, Self::Off];
 
     /// The name used in profiles and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Strict => "strict",
+            Self::Default => "default",
             Self::Compat => "compat",
             Self::Off => "off",
         }
+    }
+
+    /// The compiled policy of this level for the architecture that this was built for, made once
+    /// per process; `None` for [`Level::Off`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnsupportedTarget`] where there is no reviewed table, or as [`program()`] says.
+    pub fn native_program(self) -> Result<Option<&'static Program>, Error> {
+        static STRICT: OnceLock<Program> = OnceLock::new();
+        static DEFAULT: OnceLock<Program> = OnceLock::new();
+        static COMPAT: OnceLock<Program> = OnceLock::new();
+        let made = match self {
+            Self::Strict => &STRICT,
+            Self::Default => &DEFAULT,
+            Self::Compat => &COMPAT,
+            Self::Off => return Ok(None),
+        };
+        if let Some(program) = made.get() {
+            return Ok(Some(program));
+        }
+        let program = program(self, Arch::native()?)?;
+        Ok(program.map(|program| made.get_or_init(|| program)))
     }
 
     /// The policy of this level, or `None` for [`Level::Off`].
     #[must_use]
     pub const fn policy(self, arch: Arch) -> Option<Policy> {
         match self {
+            Self::Strict => Some(policies::strict(arch)),
+            Self::Default => Some(policies::default(arch)),
             Self::Compat => Some(policies::compat(arch)),
             Self::Off => None,
         }

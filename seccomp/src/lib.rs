@@ -10,11 +10,14 @@
 //! ```
 //! use postern_seccomp::{Arch, Level, program};
 //!
-//! let filter = program(Level::Compat, Arch::X86_64)?.ok_or("no filter")?;
+//! let filter = program(Level::Default, Arch::X86_64)?.ok_or("no filter")?;
 //! assert_eq!(filter.as_bytes().len(), filter.len() * 8);
 //! assert!(program(Level::Off, Arch::X86_64)?.is_none());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A [`UserPolicy`] is somebody's own, in the JSON of the crate `seccompiler`, to be installed
+//! beside a level's; it can only tighten.
 //!
 //! The rest of the sandbox must hold without the filter: a default-allow list is the second wall
 //! behind namespaces and dropped capabilities, and it says nothing about memory that a pointer
@@ -32,16 +35,18 @@ mod policy;
 mod program;
 mod simulate;
 mod table;
+mod user;
 
 pub use action::{Action, Errno};
 pub use arch::Arch;
 pub use call::Call;
-pub use condition::{Argument, Condition, Test};
+pub use condition::{Argument, Condition, Order, Test};
 pub use error::Error;
 pub use level::{Level, UnknownLevel};
-pub use policy::{Guard, Guards, Policy, Rule};
-pub use program::{Instruction, Program};
+pub use policy::{Because, Guard, Guards, Policy, Rule, Verdict};
+pub use program::{Digest, Instruction, Program};
 pub use simulate::{Fault, simulate};
+pub use user::{UserBecause, UserPolicy, UserPolicyError, UserRule, UserVerdict};
 
 /// The filter program of `level` for `arch`, or `None` for [`Level::Off`].
 ///

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::arch::Arch;
-use crate::assemble::assemble;
+use crate::assemble::{Line, Table};
 use crate::call::{Call, SKIPPED, X32_BIT};
 use crate::condition::Condition;
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub struct Guard {
 
 /// What is answered before the rules are looked at, in this order.
 ///
-/// Between the second and the third, number -1 is let through: a tracer sets it to skip a call.
+/// Between the first and the second, number -1 is let through: a tracer sets it to skip a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guards {
     /// Calls that came through another architecture's ABI.
@@ -45,12 +45,34 @@ pub struct Guards {
     pub unreviewed: Guard,
 }
 
+/// An answer, and what in a [`Policy`] gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// The answer.
+    pub action: Action,
+    /// What gave it.
+    pub because: Because,
+}
+
+/// What in a [`Policy`] decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// Number -1, which is no call.
+    Skipped,
+    /// A guard, whatever the rules say.
+    Guard(Guard),
+    /// A rule.
+    Rule(&'static Rule),
+    /// No rule: what no rule refuses is allowed.
+    NoRule,
+}
+
 /// A default-allow policy for one architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     pub(crate) arch: Arch,
     pub(crate) guards: Guards,
-    pub(crate) rules: &'static [Rule],
+    pub(crate) groups: &'static [&'static [Rule]],
 }
 
 impl Policy {
@@ -67,30 +89,39 @@ impl Policy {
     }
 
     /// The rules; among those of one call the first whose conditions hold decides.
-    pub fn rules(&self) -> impl ExactSizeIterator<Item = &'static Rule> {
-        self.rules.iter()
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
+        self.groups.iter().copied().flatten()
     }
 
     /// What the policy answers to a call.
     #[must_use]
     pub fn evaluate(&self, call: &Call) -> Action {
+        self.explain(call).action
+    }
+
+    /// What the policy answers to a call, and why.
+    #[must_use]
+    pub fn explain(&self, call: &Call) -> Verdict {
+        let guard = |guard: Guard| Verdict { action: guard.action, because: Because::Guard(guard) };
         if call.arch != self.arch.audit() {
-            return self.guards.foreign_abi.action;
+            return guard(self.guards.foreign_abi);
         }
         if call.number == SKIPPED {
-            return Action::Allow;
+            return Verdict { action: Action::Allow, because: Because::Skipped };
         }
         if call.number & X32_BIT != 0 {
-            return self.guards.x32.action;
+            return guard(self.guards.x32);
         }
         let Some(name) = self.arch.call_name(call.number) else {
-            return self.guards.unreviewed.action;
+            return guard(self.guards.unreviewed);
         };
-        self.rules
-            .iter()
+        self.rules()
             .filter(|rule| rule.call == name)
             .find(|rule| rule.conditions.iter().all(|test| test.holds(&call.arguments)))
-            .map_or(Action::Allow, |rule| rule.action)
+            .map_or(Verdict { action: Action::Allow, because: Because::NoRule }, |rule| Verdict {
+                action: rule.action,
+                because: Because::Rule(rule),
+            })
     }
 
     /// Compiles the policy.
@@ -100,6 +131,18 @@ impl Policy {
     /// [`Error::UnknownCall`] if a rule names a call the architecture lacks,
     /// [`Error::ProgramTooLong`] if the kernel would not take the result.
     pub fn assemble(&self) -> Result<Program, Error> {
-        assemble(self)
+        let line = |rule: &'static Rule| match self.arch.call_number(rule.call) {
+            Some(number) => Ok(Line { number, conditions: rule.conditions, action: rule.action }),
+            None => Err(Error::UnknownCall { call: rule.call, arch: self.arch }),
+        };
+        Table {
+            arch: self.arch,
+            foreign_abi: self.guards.foreign_abi.action,
+            x32: self.guards.x32.action,
+            unreviewed: self.guards.unreviewed.action,
+            otherwise: Action::Allow,
+            lines: self.rules().map(line).collect::<Result<_, _>>()?,
+        }
+        .assemble()
     }
 }

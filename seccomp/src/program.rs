@@ -1,5 +1,9 @@
 //! A compiled filter as the bytes the kernel takes, and its instructions; it does not run them.
 
+use core::fmt;
+
+use sha2::{Digest as _, Sha256};
+
 use crate::error::Error;
 
 /// One classic BPF instruction, the kernel's `struct sock_filter`.
@@ -92,16 +96,27 @@ impl Program {
         self.instructions.get(index).copied().map(Instruction::from_bytes)
     }
 
-    /// FNV-1a 64 of the bytes: equal programs have equal digests on every machine and version.
-    ///
-    /// It identifies a program among those this crate makes; it proves nothing about a program
-    /// that someone chose in order to collide.
+    /// SHA-256 of the bytes: equal programs have equal digests on every machine and version.
     #[must_use]
-    pub fn digest(&self) -> u64 {
-        const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
-        self.as_bytes()
-            .iter()
-            .fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
+    pub fn digest(&self) -> Digest {
+        Digest(Sha256::digest(self.as_bytes()).into())
+    }
+}
+
+/// The SHA-256 of a [`Program`]; `Display` gives 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

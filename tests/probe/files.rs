@@ -199,7 +199,7 @@ pub(crate) fn leaks(arguments: &[OsString]) -> Value {
 
 /// Everything below `root`, this process's own entries of `/proc` and the threads left out: they
 /// hold the question itself.
-fn walk(root: &Path, visit: &mut dyn FnMut(&Path, fs::FileType)) {
+pub(crate) fn walk(root: &Path, visit: &mut dyn FnMut(&Path, fs::FileType)) {
     let own = PathBuf::from(format!("/proc/{}", std::process::id()));
     let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {

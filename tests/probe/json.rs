@@ -14,6 +14,8 @@ pub(crate) enum Value {
     Text(Vec<u8>),
     /// Several answers.
     List(Vec<Value>),
+    /// An answer that is JSON already.
+    Raw(Vec<u8>),
     /// Named answers.
     Map(Vec<(Vec<u8>, Value)>),
 }
@@ -78,6 +80,7 @@ impl fmt::Display for Value {
             Value::Number(number) => write!(f, "{number}"),
             Value::Bool(value) => write!(f, "{value}"),
             Value::Text(bytes) => text(bytes, f),
+            Value::Raw(bytes) => f.write_str(std::str::from_utf8(bytes).unwrap_or("null")),
             Value::List(values) => {
                 f.write_str("[")?;
                 for (index, value) in values.iter().enumerate() {

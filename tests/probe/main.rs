@@ -3,10 +3,16 @@
 
 #![no_main]
 
+mod acts;
+mod arch;
+mod batch;
+mod calls;
 mod files;
 mod json;
+mod looks;
 mod network;
 mod processes;
+mod quotas;
 mod sys;
 
 use std::ffi::OsString;
@@ -18,30 +24,48 @@ use json::Value;
 /// A question's name and how it is answered.
 type Question = (&'static str, fn(&[OsString]) -> Value);
 
-const QUESTIONS: [Question; 23] = [
+const QUESTIONS: [Question; 41] = [
+    ("act", acts::act),
     ("argv", processes::arguments),
+    ("batch", batch::batch),
+    ("calls", calls::sequence),
     ("capabilities", processes::capabilities),
+    ("deep", looks::deep),
     ("env", processes::environment),
     ("fds", processes::descriptors),
     ("fill", files::fill),
     ("fill-inodes", files::fill_inodes),
     ("fork", processes::fork_until_refused),
+    ("frame", calls::frame),
     ("identity", processes::identity),
     ("leaks", files::leaks),
     ("list", files::list),
     ("loopback", network::loopback),
     ("lower-core", processes::lower_core_limit),
+    ("magic", looks::magic),
     ("mounts", files::mounts),
     ("namespaces", files::namespaces),
     ("open", files::open),
     ("orphans", processes::orphans),
+    ("own", looks::own),
+    ("processes", looks::processes),
+    ("race", calls::race),
     ("read", files::read),
+    ("repeat", calls::repeat),
     ("rlimits", processes::limits),
+    ("rooted", batch::rooted),
     ("search-memory", processes::search_memory),
+    ("signalable", looks::signalable),
+    ("sockets", looks::sockets),
+    ("start", looks::start),
     ("statfs", files::statfs),
     ("status", processes::status),
     ("sweep", files::sweep),
     ("syscall", processes::system_call),
+    ("use-up", quotas::use_up),
+    ("up", looks::up),
+    ("via", batch::via),
+    ("vsyscall", calls::vsyscall),
 ];
 
 /// Answers the question of the command line; `hold` before it keeps the process until stdin ends.
@@ -51,9 +75,8 @@ fn answer() -> i32 {
         Some((first, rest)) if first == "hold" => (true, rest),
         _ => (false, arguments.as_slice()),
     };
-    let Some((name, rest)) = question.split_first() else { return 2 };
-    let Some((_, answer)) = QUESTIONS.iter().find(|(known, _)| name == known) else { return 2 };
-    let line = format!("{}\n", answer(rest));
+    let Some(answer) = ask(question) else { return 2 };
+    let line = format!("{answer}\n");
     if std::io::stdout().write_all(line.as_bytes()).is_err() {
         return 3;
     }
@@ -61,6 +84,13 @@ fn answer() -> i32 {
         std::io::stdin().read_to_end(&mut Vec::new()).ok();
     }
     0
+}
+
+/// The answer to one question; `None` for one that does not exist.
+fn ask(question: &[OsString]) -> Option<Value> {
+    let (name, rest) = question.split_first()?;
+    let (_, answer) = QUESTIONS.iter().find(|(known, _)| name == known)?;
+    Some(answer(rest))
 }
 
 /// An argument as a number, hexadecimal with `0x`.

@@ -124,14 +124,58 @@ pub fn memory_holds(pid: i32, text: &[u8]) -> io::Result<bool> {
 pub fn as_container_root(arguments: &[&str]) {
     const BOUNDING: &str = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,\
         +setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap";
-    #[expect(clippy::disallowed_methods, reason = "a test starts itself with fewer capabilities")]
-    let mut setpriv = std::process::Command::new("setpriv");
+    let mut setpriv = program("setpriv");
     setpriv.arg(format!("--bounding-set={BOUNDING}")).arg("--groups=5001,5002").arg("--");
+    again("a container's root", setpriv, &Scratch::new(), arguments);
+}
+
+/// A user of [`as_user_with_subordinates`]: its uid and gid.
+pub const SUBORDINATE_USER: u32 = 51_235;
+
+/// Where that user's subordinate ids begin, and how many there are.
+pub const SUBORDINATE_IDS: (u32, u32) = (700_000, 4096);
+
+/// Runs this test program once more as an ordinary user who has subordinate ids, in two groups:
+/// root hides the machine's own files about users from it, and changes none.
+///
+/// # Panics
+/// When a test fails there; its output is in the message.
+pub fn as_user_with_subordinates(arguments: &[&str]) {
+    let (uid, (first, count)) = (SUBORDINATE_USER, SUBORDINATE_IDS);
+    let scratch = Scratch::new();
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let users = format!("{users}postern-test:x:{uid}:{uid}::/var/tmp:/bin/sh\n");
+    let ids = format!("postern-test:{first}:{count}\n");
+    let files = [("passwd", &users), ("subuid", &ids), ("subgid", &ids)];
+    let mut script = String::from("set -e\n");
+    for (name, text) in files {
+        let file = scratch.file(name, text.as_bytes(), 0o644);
+        let place = format!("/etc/{name}");
+        if !std::path::Path::new(&place).exists() {
+            fs::write(&place, "").unwrap();
+        }
+        script += &format!("mount --bind {} {place}\n", file.display());
+    }
+    script += &format!(
+        "exec setpriv --reuid={uid} --regid={uid} --groups=5001,5002 --inh-caps=-all -- \"$@\"\n"
+    );
     let runtime = Scratch::new();
-    setpriv.env(postern::RUNTIME_DIRECTORY_VARIABLE, runtime.path());
-    setpriv.arg(std::env::current_exe().unwrap()).args(arguments);
-    let output = setpriv.output().expect("setpriv, of package util-linux");
+    std::os::unix::fs::chown(runtime.path(), Some(uid), Some(uid)).unwrap();
+    let mut unshare = program("unshare");
+    unshare.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"]);
+    again("a user with subordinate ids", unshare, &runtime, arguments);
+}
+
+fn program(name: &str) -> std::process::Command {
+    #[expect(clippy::disallowed_methods, reason = "a test starts itself as somebody else")]
+    std::process::Command::new(name)
+}
+
+fn again(who: &str, mut becoming: std::process::Command, runtime: &Scratch, arguments: &[&str]) {
+    becoming.env(postern::RUNTIME_DIRECTORY_VARIABLE, runtime.path());
+    becoming.arg(std::env::current_exe().unwrap()).args(arguments);
+    let output = becoming.output().expect("a program of package util-linux");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "as a container's root:\n{stdout}\n{stderr}");
+    assert!(output.status.success(), "as {who}:\n{stdout}\n{stderr}");
 }

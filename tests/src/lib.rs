@@ -16,8 +16,8 @@ mod scratch;
 mod table;
 
 pub use host::{
-    as_container_root, children, descriptors, guest_of, init_of, memory_holds, namespaces, pid_of,
-    status,
+    SUBORDINATE_IDS, SUBORDINATE_USER, as_container_root, as_user_with_subordinates, children,
+    descriptors, guest_of, init_of, memory_holds, namespaces, pid_of, status,
 };
 pub use plan::{Mount, mounts_in, mounts_of, workspace_in};
 pub use probe::{Held, PROBE, PROBE_PATH, ask, command, hold, install, run, try_hold};

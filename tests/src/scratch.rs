@@ -64,6 +64,19 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.path).ok();
+        if fs::remove_dir_all(&self.path).is_err() {
+            open_up(&self.path);
+            fs::remove_dir_all(&self.path).ok();
+        }
+    }
+}
+
+/// Lets their owner into directories that a program has closed.
+fn open_up(directory: &Path) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).ok();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
     }
 }

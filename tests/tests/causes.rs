@@ -30,7 +30,7 @@ use Maker::{Anybody, Root};
 /// A scenario with its arguments, who can make its host, and what is met there.
 type Row = (&'static [&'static str], Maker, &'static str);
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 28] = [
     (&["no-user-namespaces"], Anybody, "step CloneLauncher errno 28 cause user-namespaces-limited"),
     (&["no-more-processes"], Anybody, "step CloneLauncher errno 11 cause process-limit"),
     (&["chroot"], Anybody, "step CloneLauncher errno 1 cause chroot"),
@@ -78,9 +78,11 @@ const ROWS: [Row; 26] = [
         Anybody,
         "step SourceChanged errno 116 cause source-swapped",
     ),
+    (&["workspace-on-overlay"], Root, "step MapOwner errno 22 cause workspace-file-system"),
     (&["old-kernel"], Anybody, "step MountFlags errno 38 cause old-kernel"),
     (&["mount-forbidden"], Anybody, "step AttachMount errno 13 cause mount-forbidden"),
     (&["keys-used-up"], Anybody, "step Keyring errno 122 cause keyring-quota"),
+    (&["landlock-layers"], Anybody, "step LandlockDomain errno 7 cause landlock-layers"),
     (&["too-many-runs"], Anybody, "step TooManyRuns errno 11 cause too-many-runs"),
     // Refused before anything is started, or for want of an id.
     (&["workspace-file"], Anybody, "refused not-directory"),

@@ -138,15 +138,28 @@ fn the_json_has_the_keys_of_the_page() {
     assert_eq!(report["failure"], Value::Null);
     let top = [
         "architecture",
+        "attestation",
         "elapsed_us",
         "executable",
         "failure",
         "findings",
         "kernel",
         "ok",
+        "quotas",
         "version",
     ];
     assert_eq!(keys(&report), BTreeSet::from(top));
+    let quota = BTreeSet::from(["gap", "limit", "name", "scope"]);
+    assert!(report["quotas"].as_array().unwrap().iter().all(|found| keys(found) == quota));
+    let attested = "capabilities descriptors dumpable gid_map gids groups keyring_closed landlock \
+                    mounts namespaces no_new_privs oom_score_adj rlimits seccomp_filters \
+                    seccomp_mode securebits uid_map uids";
+    let attested: BTreeSet<_> = attested.split_ascii_whitespace().collect();
+    assert_eq!(keys(&report["attestation"]), attested);
+    let page = include_str!("../../docs/errors.md");
+    let unnamed: Vec<_> =
+        attested.iter().filter(|key| !page.contains(&format!("`{key}`"))).collect();
+    assert!(unnamed.is_empty(), "{unnamed:?}");
     let findings = report["findings"].as_array().unwrap();
     for finding in findings {
         let expected = BTreeSet::from(["detail", "fix", "name", "status", "why"]);

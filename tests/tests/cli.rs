@@ -12,6 +12,8 @@ mod options;
 mod pages;
 #[path = "cli/scripts.rs"]
 mod scripts;
+#[path = "cli/seccomp.rs"]
+mod seccomp;
 #[path = "cli/signals.rs"]
 mod signals;
 #[path = "cli/streams.rs"]
@@ -194,7 +196,7 @@ fn the_plan_is_printed_and_nothing_is_started() {
     let output = run(&["plan", "--ro-bind", "/usr/share:/data"]);
     let stdout = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0));
-    for line in ["plan 1\n", "template bind /data ro dir from /usr/share\n", "seccomp compat\n"] {
+    for line in ["plan 1\n", "template bind /data ro dir from /usr/share\n", "seccomp default\n"] {
         assert!(stdout.contains(line), "{line}{stdout}");
     }
 }

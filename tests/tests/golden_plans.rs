@@ -14,12 +14,16 @@
 mod hosts;
 #[path = "golden_plans/invariants.rs"]
 mod invariants;
+#[path = "golden_plans/odd_hosts.rs"]
+mod odd_hosts;
 #[path = "golden_plans/python.rs"]
 mod python;
 #[path = "golden_plans/pythons.rs"]
 mod pythons;
 #[path = "golden_plans/refusals.rs"]
 mod refusals;
+#[path = "golden_plans/subordinate.rs"]
+mod subordinate;
 
 use std::path::PathBuf;
 
@@ -33,12 +37,13 @@ type Row = (&'static str, fn() -> Machine, Wants);
 const NOTHING: Wants = Wants { run_directory: false };
 const RUN_DIRECTORY: Wants = Wants { run_directory: true };
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 29] = [
     ("beneath-tmp", hosts::with_models, NOTHING),
     ("bwrap-like", hosts::with_home, NOTHING),
     ("caller-workspace", hosts::with_job, NOTHING),
     ("default-container-root", hosts::container, NOTHING),
     ("default-root", hosts::debian, RUN_DIRECTORY),
+    ("default-subordinate", hosts::with_subordinates, NOTHING),
     ("default-unprivileged", hosts::desktop, NOTHING),
     ("etc-none", hosts::debian, NOTHING),
     ("host-view", hosts::with_checkout, NOTHING),
@@ -53,6 +58,7 @@ const ROWS: [Row; 26] = [
     ("rootfs", hosts::with_rootfs, NOTHING),
     ("rootless-container", hosts::rootless, NOTHING),
     ("shared-network", hosts::with_checkout, NOTHING),
+    ("own-workspace", hosts::with_own_checkout, NOTHING),
     ("stub-directory", hosts::with_stubs, RUN_DIRECTORY),
     ("stubs", hosts::with_stubs, NOTHING),
     ("unmerged-usr", hosts::unmerged, NOTHING),
@@ -60,6 +66,7 @@ const ROWS: [Row; 26] = [
     ("venv-alias", pythons::alias, NOTHING),
     ("venv-elsewhere", pythons::elsewhere, NOTHING),
     ("venv-shared-prefix", pythons::shared_prefix, NOTHING),
+    ("workspace-mapped", hosts::with_job, NOTHING),
 ];
 
 fn golden(name: &str, extension: &str) -> PathBuf {

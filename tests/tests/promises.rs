@@ -18,16 +18,24 @@ mod gate;
 mod identity;
 #[path = "promises/kinds.rs"]
 mod kinds;
+#[path = "promises/landlock.rs"]
+mod landlock;
 #[path = "promises/network.rs"]
 mod network;
+#[path = "promises/ownership.rs"]
+mod ownership;
 #[path = "promises/process.rs"]
 mod process;
 #[path = "promises/programs.rs"]
 mod programs;
 #[path = "promises/python.rs"]
 mod python;
+#[path = "promises/quotas.rs"]
+mod quotas;
 #[path = "promises/refused.rs"]
 mod refused;
+#[path = "promises/seccomp.rs"]
+mod seccomp;
 #[path = "promises/streams.rs"]
 mod streams;
 #[path = "promises/world.rs"]

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use crate::failure::Failure;
 use crate::half::User;
+use crate::judge::{Judge, JudgeOptions};
+use crate::vm::{Kernel, VmOptions};
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,9 +13,12 @@ pub(crate) enum Task {
     Help,
     Check(Advisories),
     Test(TestOptions),
+    Vm(VmOptions),
+    Judge(JudgeOptions),
     Golden,
     Codegen,
     Bench(Vec<OsString>),
+    Fuzz { target: String, options: Vec<OsString> },
 }
 
 /// Whether to ask the database of known vulnerabilities.
@@ -46,10 +51,21 @@ pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Tas
         Some("help" | "--help" | "-h") => Ok(Task::Help),
         Some("check") => check(arguments),
         Some("test") => test(arguments),
+        Some("vm") => vm(arguments),
+        Some("judge") => judge(arguments),
         Some("golden") => last(arguments, Task::Golden),
         Some("codegen") => last(arguments, Task::Codegen),
         Some("bench") => Ok(Task::Bench(arguments.collect())),
+        Some("fuzz") => fuzz(task, arguments),
         Some(_) | None => Err(usage(task, "no such task")),
+    }
+}
+
+fn fuzz(task: OsString, mut rest: impl Iterator<Item = OsString>) -> Result<Task, Failure> {
+    let target = rest.next().and_then(|target| target.into_string().ok());
+    match target.filter(|target| !target.starts_with('-')) {
+        Some(target) => Ok(Task::Fuzz { target, options: rest.collect() }),
+        None => Err(usage(task, "wants the name of a target")),
     }
 }
 
@@ -75,6 +91,42 @@ fn test(mut arguments: impl Iterator<Item = OsString>) -> Result<Task, Failure> 
         }
     }
     Ok(Task::Test(options))
+}
+
+fn vm(mut arguments: impl Iterator<Item = OsString>) -> Result<Task, Failure> {
+    let mut options = VmOptions::default();
+    while let Some(flag) = arguments.next() {
+        match flag.to_str() {
+            Some("--kernel") => {
+                let name = value(&flag, &mut arguments)?;
+                let kernel = name.to_str().and_then(Kernel::named);
+                options.kernels.push(kernel.ok_or_else(|| usage(name, "no such kernel"))?);
+            }
+            Some("--only") => options.only.push(value(&flag, &mut arguments)?),
+            Some(_) | None => return Err(usage(flag, "no such option")),
+        }
+    }
+    Ok(Task::Vm(options))
+}
+
+fn judge(mut arguments: impl Iterator<Item = OsString>) -> Result<Task, Failure> {
+    let name = arguments.next().ok_or_else(|| usage("judge".into(), "wants a name"))?;
+    let judge = Judge::ALL.into_iter().find(|judge| name == judge.name());
+    let judge = judge.ok_or_else(|| usage(name, "no such judge"))?;
+    let mut options = JudgeOptions::new(judge);
+    while let Some(flag) = arguments.next() {
+        match flag.to_str() {
+            Some("--level") => options.level = Some(text(&flag, &mut arguments)?),
+            Some("--only") => options.only.push(text(&flag, &mut arguments)?),
+            Some(_) | None => return Err(usage(flag, "no such option")),
+        }
+    }
+    Ok(Task::Judge(options))
+}
+
+fn text(flag: &OsStr, arguments: &mut impl Iterator<Item = OsString>) -> Result<String, Failure> {
+    let text = value(flag, arguments)?;
+    text.into_string().map_err(|text| usage(text, "is no text"))
 }
 
 fn last(mut rest: impl Iterator<Item = OsString>, task: Task) -> Result<Task, Failure> {
@@ -133,7 +185,7 @@ mod tests {
 
     #[test]
     fn each_command_line_names_its_task() {
-        const USUAL: (u32, u32, &[u32]) = (1234, 1234, &[5001, 5002]);
+        const USUAL: (u32, u32, &[u32]) = (51_234, 51_234, &[5001, 5002]);
         let rows = [
             ("", Task::Help),
             ("help", Task::Help),
@@ -141,7 +193,30 @@ mod tests {
             ("check --advisories", Task::Check(Advisories::Ask)),
             ("golden", Task::Golden),
             ("codegen", Task::Codegen),
+            (
+                "fuzz profile_parse -max_total_time=60",
+                Task::Fuzz {
+                    target: "profile_parse".to_owned(),
+                    options: vec!["-max_total_time=60".into()],
+                },
+            ),
             ("bench noop --json", Task::Bench(vec!["noop".into(), "--json".into()])),
+            ("vm", Task::Vm(VmOptions::default())),
+            (
+                "vm --kernel 6.12 --only facts",
+                Task::Vm(VmOptions {
+                    kernels: Kernel::named("6.12").into_iter().collect(),
+                    only: vec!["facts".into()],
+                }),
+            ),
+            (
+                "judge cpython --level strict --only os",
+                Task::Judge(JudgeOptions {
+                    judge: Judge::Cpython,
+                    level: Some("strict".into()),
+                    only: vec!["os".into()],
+                }),
+            ),
             ("test", options(Length::Sample, &[], USUAL)),
             ("test --long", options(Length::Long, &[], USUAL)),
             ("test --only a --only b", options(Length::Sample, &["a", "b"], USUAL)),
@@ -160,6 +235,9 @@ mod tests {
             ("check --fast", "--fast: no such option"),
             ("golden now", "now: one argument too many"),
             ("codegen greeter", "greeter: one argument too many"),
+            ("vm --kernel 2.6", "2.6: no such kernel"),
+            ("judge", "judge: wants a name"),
+            ("judge pypy", "pypy: no such judge"),
             ("test --only", "--only: wants a value"),
             ("test --uid 0", "0: an id that is neither"),
             ("test --gid 65534", "65534: an id that is neither"),

@@ -6,18 +6,19 @@ use std::time::Instant;
 use crate::arguments::Advisories;
 use crate::command::Cargo;
 use crate::failure::{Failure, NO_SKIPS};
-use crate::{codegen, image, say};
+use crate::{codegen, fuzz, image, say};
 
 /// A check's name and what it does.
 type Check = (&'static str, fn() -> Result<(), Failure>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     ("format", format),
     ("clippy", clippy),
     ("docs", docs),
     ("tidy", tidy),
     ("image", image::check),
     ("generated", codegen::check),
+    ("fuzz", fuzz::check),
 ];
 
 /// Runs them all.

@@ -1,12 +1,11 @@
 //! The gRPC clients that the hatch tests run as guests: fetched once a machine and user, shared by
 //! both hosts. Which calls they make is the tests' affair.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{program, start};
+use crate::cache::Cache;
+use crate::command::{program, succeed};
 use crate::failure::Failure;
 use crate::say;
 
@@ -58,65 +57,20 @@ fn by_npm(directory: &Path, package: &str) -> Vec<Command> {
 /// # Errors
 /// What kept a client from being fetched: a registry, or a directory that is not only ours.
 pub(crate) fn make() -> Result<PathBuf, Failure> {
-    let user = rustix::process::geteuid().as_raw();
-    let cache = PathBuf::from(format!("/var/tmp/postern-test-clients-{user}"));
-    own(&cache, user)?;
+    let cache = Cache::open("test-clients")?;
     for client in CLIENTS {
-        let place = cache.join(client.directory());
+        let place = cache.path().join(client.directory());
         if !place.exists() {
             say(&format!("xtask: fetching a client for the tests: {}", client.directory()));
-            fetch(&client, &cache, &place)?;
+            cache.fill(&place, |unfinished| fetch(&client, unfinished))?;
         }
     }
-    Ok(cache)
+    Ok(cache.path().to_owned())
 }
 
-/// The cache, which nobody else can have put anything into.
-fn own(cache: &Path, user: u32) -> Result<(), Failure> {
-    if let Err(source) = DirBuilder::new().mode(0o755).create(cache)
-        && source.kind() != std::io::ErrorKind::AlreadyExists
-    {
-        return Err(failure("make", cache, source));
-    }
-    let found = fs::symlink_metadata(cache).map_err(|source| failure("look at", cache, source))?;
-    match found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0 {
-        true => allow(cache),
-        false => {
-            let source = std::io::Error::other("it is not a directory of this user alone");
-            Err(failure("use", cache, source))
-        }
-    }
-}
-
-/// Whatever the umask.
-fn allow(path: &Path) -> Result<(), Failure> {
-    let set = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
-    set.map_err(|source| failure("set the mode of", path, source))
-}
-
-/// Under another name first, so that what is there is whole.
-fn fetch(client: &Client, cache: &Path, place: &Path) -> Result<(), Failure> {
-    let unfinished = cache.join(format!(".{}.{}", client.directory(), std::process::id()));
+fn fetch(client: &Client, directory: &Path) -> Result<(), Failure> {
     let package = format!("{}@{}", client.package, client.version);
-    for mut command in (client.fetch)(&unfinished, &package) {
-        let status = command.status().map_err(|source| start(&command, source))?;
-        if !status.success() {
-            fs::remove_dir_all(&unfinished).ok();
-            return Err(Failure::Ended { command: format!("fetching {package}"), status });
-        }
-    }
-    allow(&unfinished)?;
-    match fs::rename(&unfinished, place) {
-        // Someone else was faster.
-        Err(_) if place.exists() => {
-            fs::remove_dir_all(&unfinished).map_err(|source| failure("remove", &unfinished, source))
-        }
-        renamed => renamed.map_err(|source| failure("rename", &unfinished, source)),
-    }
-}
-
-fn failure(act: &'static str, path: &Path, source: std::io::Error) -> Failure {
-    Failure::File { act, path: path.to_owned(), source }
+    (client.fetch)(directory, &package).iter_mut().try_for_each(succeed)
 }
 
 #[cfg(test)]
@@ -127,18 +81,5 @@ mod tests {
     fn each_client_has_a_directory_of_its_own() {
         let names = CLIENTS.map(|client| client.directory());
         assert_eq!(names, ["grpcio-1.60.2", "grpcio-1.85.3", "grpc-js-1.14.7"]);
-    }
-
-    #[test]
-    fn a_cache_that_others_can_write_is_refused() {
-        let user = rustix::process::geteuid().as_raw();
-        let path = std::env::temp_dir().join(format!("postern-clients-{}", std::process::id()));
-        for (mode, is_taken) in [(0o755, true), (0o777, false), (0o775, false)] {
-            DirBuilder::new().create(&path).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let taken = own(&path, user).is_ok();
-            fs::remove_dir(&path).unwrap();
-            assert_eq!(taken, is_taken, "{mode:o}");
-        }
     }
 }

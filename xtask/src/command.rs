@@ -20,6 +20,32 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Runs a command and wants it to succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
+    let status = command.status().map_err(|source| start(command, source))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::Ended { command: line(command), status }),
+    }
+}
+
+/// Runs a command, wants it to succeed, and gives back the lines that it printed.
+pub(crate) fn lines_of(command: &mut Command) -> Result<Vec<String>, Failure> {
+    let command = command.stderr(Stdio::inherit());
+    let Output { status, stdout, .. } =
+        command.output().map_err(|source| start(command, source))?;
+    match status.success() {
+        true => Ok(String::from_utf8_lossy(&stdout).lines().map(str::to_owned).collect()),
+        false => Err(Failure::Ended { command: line(command), status }),
+    }
+}
+
+/// As it would be typed, more or less.
+fn line(command: &Command) -> String {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
 /// One call of the cargo that runs this task.
 #[derive(Debug)]
 pub(crate) struct Cargo(Command);

@@ -41,19 +41,26 @@ impl Executable {
     }
 }
 
+/// Everything in one way, so that nothing is built twice.
+const ALL: [&str; 4] =
+    ["--workspace", "--all-features", "--release", "--message-format=json-render-diagnostics"];
+
 /// Builds every test and every program of the workspace, once, in release mode.
 pub(crate) fn build() -> Result<Vec<Executable>, Failure> {
-    const MESSAGES: &str = "--message-format=json-render-diagnostics";
-    let all = ["--workspace", "--all-features", "--release", MESSAGES];
-    let tests = Cargo::new(["test", "--no-run"]).args(all);
-    let programs = Cargo::new(["build", "--bins"]).args(all);
+    let tests = Cargo::new(["test", "--no-run"]).args(ALL);
     let mut built = read(&tests.print()?)?;
-    for program in read(&programs.print()?)? {
+    for program in programs()? {
         if !built.contains(&program) {
             built.push(program);
         }
     }
     Ok(built)
+}
+
+/// Builds the programs alone, as [`build`] does.
+pub(crate) fn programs() -> Result<Vec<Executable>, Failure> {
+    let programs = Cargo::new(["build", "--bins"]).args(ALL);
+    read(&programs.print()?)
 }
 
 fn read(text: &[u8]) -> Result<Vec<Executable>, Failure> {

@@ -21,6 +21,10 @@ pub(crate) enum Failure {
     File { act: &'static str, path: PathBuf, source: io::Error },
     /// Cargo printed something other than its messages.
     Message { source: serde_json::Error },
+    /// The archive of packages, or what is installed of it, lacks what a machine is made of.
+    Archive { fact: String },
+    /// A list of the repository's cannot be read.
+    Known { source: serde_json::Error },
     /// Cargo built something other than what the task needs.
     NotBuilt { what: String },
     /// Two executables would have the same name in the private directory.
@@ -47,6 +51,8 @@ impl fmt::Display for Failure {
                 write!(to, "cannot {act} {}: {source}", path.display())
             }
             Self::Message { source } => write!(to, "cargo's messages: {source}"),
+            Self::Archive { fact } => write!(to, "packages: {fact}"),
+            Self::Known { source } => write!(to, "a list of the tests': {source}"),
             Self::NotBuilt { what } => write!(to, "cargo built no {what}"),
             Self::SameName { name } => write!(to, "two executables are named {name}"),
             Self::Image { fact } => write!(to, "the static image: {fact}"),
@@ -69,9 +75,10 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Start { source, .. } | Self::File { source, .. } => Some(source),
-            Self::Message { source } => Some(source),
+            Self::Message { source } | Self::Known { source } => Some(source),
             Self::Usage { .. }
             | Self::Ended { .. }
+            | Self::Archive { .. }
             | Self::NotBuilt { .. }
             | Self::SameName { .. }
             | Self::Image { .. }

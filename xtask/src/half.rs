@@ -10,7 +10,8 @@ use crate::command::program;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Who the unprivileged half runs as: numbers, which need no entry in any file.
+/// Who the unprivileged half runs as: numbers, which need no entry in any file, and whose user has
+/// no subordinate ids where they have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) uid: u32,
@@ -20,7 +21,7 @@ pub(crate) struct User {
 
 impl Default for User {
     fn default() -> Self {
-        Self { uid: 1234, gid: 1234, groups: vec![5001, 5002] }
+        Self { uid: 51_234, gid: 51_234, groups: vec![5001, 5002] }
     }
 }
 
@@ -88,12 +89,16 @@ impl<'a> Place<'a> {
 
     /// The command that runs one executable here.
     pub(crate) fn command(&self, name: &str) -> Command {
-        let file = self.bin.join(name);
+        self.program(&self.bin.join(name))
+    }
+
+    /// The command that runs any program here.
+    pub(crate) fn program(&self, file: &Path) -> Command {
         let mut command = match self.half {
             Half::Root | Half::Caller => program(file),
             Half::Unprivileged(user) => {
                 let mut command = program("setpriv");
-                command.args(setpriv(user)).arg(file);
+                command.args(user.setpriv()).arg(file);
                 command
             }
         };
@@ -109,6 +114,10 @@ impl<'a> Place<'a> {
         command
     }
 
+    pub(crate) fn half(&self) -> &Half {
+        self.half
+    }
+
     /// What the tests forgot to remove.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.temporary).into_iter().flatten().flatten();
@@ -116,14 +125,17 @@ impl<'a> Place<'a> {
     }
 }
 
-fn setpriv(user: &User) -> Vec<String> {
-    let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
-    vec![
-        format!("--reuid={}", user.uid),
-        format!("--regid={}", user.gid),
-        format!("--groups={}", groups.join(",")),
-        "--inh-caps=-all".to_owned(),
-    ]
+impl User {
+    /// The arguments with which `setpriv` becomes this user.
+    pub(crate) fn setpriv(&self) -> Vec<String> {
+        let groups: Vec<String> = self.groups.iter().map(u32::to_string).collect();
+        vec![
+            format!("--reuid={}", self.uid),
+            format!("--regid={}", self.gid),
+            format!("--groups={}", groups.join(",")),
+            "--inh-caps=-all".to_owned(),
+        ]
+    }
 }
 
 impl Half {
@@ -150,7 +162,7 @@ mod tests {
 
     #[test]
     fn setpriv_gets_numbers_only() {
-        let words = ["--reuid=1234", "--regid=1234", "--groups=5001,5002", "--inh-caps=-all"];
-        assert_eq!(setpriv(&User::default()), words);
+        let words = ["--reuid=51234", "--regid=51234", "--groups=5001,5002", "--inh-caps=-all"];
+        assert_eq!(User::default().setpriv(), words);
     }
 }

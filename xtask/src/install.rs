@@ -7,11 +7,12 @@ use crate::failure::Failure;
 use crate::say;
 
 /// A program of the tests and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("awk", "gawk"),
     ("cc", "gcc"),
     ("git", "git"),
     ("gpg", "gnupg"),
+    ("newuidmap", "uidmap"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("python3", "python3"),
@@ -32,7 +33,26 @@ const APT: &str = "/usr/bin/apt-get";
 pub(crate) fn install() -> Result<(), Failure> {
     let programs = PROGRAMS.iter().filter(|row| !is_there(row.0)).map(|row| row.1);
     let module = (!has_ensurepip(Path::new("/usr"))).then_some(ENSUREPIP);
-    let missing: Vec<_> = programs.chain(module).collect();
+    missing(&programs.chain(module).collect::<Vec<_>>())
+}
+
+/// The same for programs of some tests alone, with the packages that have them.
+pub(crate) fn programs(rows: &[(&str, &'static str)]) -> Result<(), Failure> {
+    let rows = rows.iter().filter(|row| !is_there(row.0));
+    missing(&rows.map(|row| row.1).collect::<Vec<_>>())
+}
+
+/// The same for packages of which no program tells whether they are there.
+pub(crate) fn packages(names: &[&'static str]) -> Result<(), Failure> {
+    let is_installed = |name: &str| {
+        let mut query = program("dpkg-query");
+        query.args(["--show", "--showformat", "${db:Status-Status}", name]);
+        query.output().is_ok_and(|output| output.stdout == b"installed")
+    };
+    missing(&names.iter().copied().filter(|name| !is_installed(name)).collect::<Vec<_>>())
+}
+
+fn missing(missing: &[&str]) -> Result<(), Failure> {
     let may = rustix::process::geteuid().is_root() && Path::new(APT).exists();
     if missing.is_empty() || !may {
         return Ok(());
@@ -40,7 +60,7 @@ pub(crate) fn install() -> Result<(), Failure> {
     say(&format!("xtask: installing what the tests run: {}", missing.join(" ")));
     apt(&["update", "--quiet"])?;
     let install = ["install", "--quiet", "--yes", "--no-install-recommends"];
-    apt(&[&install[..], &missing].concat())
+    apt(&[&install[..], missing].concat())
 }
 
 fn is_there(name: &str) -> bool {

@@ -82,7 +82,7 @@ fn on_both_hosts(
 }
 
 /// The tests for both hosts, in the order of their names; each name given must be one of theirs.
-fn chosen<'a>(
+pub(crate) fn chosen<'a>(
     executables: &'a [Executable],
     only: &[OsString],
 ) -> Result<Vec<&'a Executable>, Failure> {

@@ -1,7 +1,8 @@
-//! Runs one test command to its end, shows what it prints, and gives up on it after a deadline.
+//! Runs one command to its end, line by line, and gives up on it after a deadline. What a test prints
+//! is shown and counted; what it means otherwise is its caller's affair.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,13 +29,44 @@ pub(crate) struct Watched {
     pub(crate) trouble: Option<String>,
 }
 
-/// Runs a command until its output ends: a process it left behind keeps the output open, and so is
-/// found by the deadline.
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) status: ExitStatus,
+    /// Its output was still open when its time was up.
+    pub(crate) hung: bool,
+}
+
+/// Runs a test until its output ends, and counts.
 pub(crate) fn watch(
-    mut command: Command,
+    command: Command,
     length: Length,
     show: &mut impl Write,
 ) -> Result<Watched, Failure> {
+    let mut tally = Tally::default();
+    let deadline = length.deadline();
+    let followed = follow(command, deadline, |line| {
+        tally.line(line);
+        drop(writeln!(show, "{line}"));
+    })?;
+    let trouble = match followed.status {
+        _ if followed.hung => {
+            Some(format!("its output was still open after {} s", deadline.as_secs()))
+        }
+        status if tally.results == 0 => Some(format!("it printed no result: {status}")),
+        status if status.success() || tally.failed > 0 => None,
+        status => Some(format!("no test failed, yet {status}")),
+    };
+    Ok(Watched { tally, trouble })
+}
+
+/// Runs a command until its output ends: a process it left behind keeps the output open, and so is
+/// found by the deadline.
+pub(crate) fn follow(
+    mut command: Command,
+    deadline: Duration,
+    mut line: impl FnMut(&str),
+) -> Result<Followed, Failure> {
     let (reader, writer) = io::pipe().map_err(|source| start(&command, source))?;
     let second = writer.try_clone().map_err(|source| start(&command, source))?;
     command.stdin(Stdio::null()).stdout(writer).stderr(second);
@@ -43,20 +75,12 @@ pub(crate) fn watch(
     // The command holds our ends of the pipe, which would keep the output open.
     drop(command);
 
-    let mut tally = Tally::default();
-    let deadline = length.deadline();
-    let ended = count(&lines(reader), &mut tally, deadline, show);
+    let ended = each(&lines(reader), deadline, &mut line);
     if !ended {
         drop(child.kill());
     }
     let status = child.wait().map_err(|source| Failure::Start { program, source })?;
-    let trouble = match ended {
-        false => Some(format!("its output was still open after {} s", deadline.as_secs())),
-        true if tally.results == 0 => Some(format!("it printed no result: {status}")),
-        true if status.success() || tally.failed > 0 => None,
-        true => Some(format!("no test failed, yet {status}")),
-    };
-    Ok(Watched { tally, trouble })
+    Ok(Followed { status, hung: !ended })
 }
 
 fn lines(reader: io::PipeReader) -> Receiver<String> {
@@ -73,19 +97,11 @@ fn lines(reader: io::PipeReader) -> Receiver<String> {
 }
 
 /// Whether the output ended in time.
-fn count(
-    lines: &Receiver<String>,
-    tally: &mut Tally,
-    deadline: Duration,
-    show: &mut impl Write,
-) -> bool {
+fn each(lines: &Receiver<String>, deadline: Duration, act: &mut impl FnMut(&str)) -> bool {
     let start = Instant::now();
     loop {
         match lines.recv_timeout(deadline.saturating_sub(start.elapsed())) {
-            Ok(line) => {
-                tally.line(&line);
-                drop(writeln!(show, "{line}"));
-            }
+            Ok(line) => act(&line),
             Err(RecvTimeoutError::Disconnected) => return true,
             Err(RecvTimeoutError::Timeout) => return false,
         }
@@ -120,9 +136,7 @@ mod tests {
     #[test]
     fn an_output_left_open_is_given_up() {
         let (reader, writer) = io::pipe().unwrap();
-        let mut tally = Tally::default();
-        let deadline = Duration::from_millis(10);
-        assert!(!count(&lines(reader), &mut tally, deadline, &mut io::sink()));
+        assert!(!each(&lines(reader), Duration::from_millis(10), &mut |_: &str| ()));
         drop(writer);
     }
 }

@@ -15,6 +15,7 @@ const PACE: Duration = Duration::from_millis(5);
 /// The no-op on an open sandbox, beside bubblewrap and beside no sandbox at all.
 pub(crate) fn noop(setting: &Setting) -> Outcome<Vec<Table>> {
     let sandbox = setting.world.sandbox()?;
+    let alone = setting.world.sandbox_without_landlock()?;
     let mut tables = Vec::new();
     let rows = [
         (Duration::ZERO, "no-op on an open sandbox, back to back", [5.0, 10.0]),
@@ -29,6 +30,7 @@ pub(crate) fn noop(setting: &Setting) -> Outcome<Vec<Table>> {
         let mut contenders = [
             Contender::new("bwrap as PyPI postern 0.5 calls it", pause, || peer.run()),
             Contender::new("postern, Sandbox::run", pause, || run_ours(&sandbox)),
+            Contender::new("postern without Landlock", pause, || run_ours(&alone)),
             Contender::new("no sandbox, posix_spawn", pause, || took(bare)),
         ];
         let series = alternate(setting.effort, &mut contenders)?;

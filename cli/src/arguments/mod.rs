@@ -1,6 +1,7 @@
 //! The command line, as data; looks at no file and starts nothing.
 
 mod options;
+mod seccomp;
 mod tail;
 mod values;
 
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use options::{Paint, RunOptions, StdinChoice, WorldOptions};
+pub(crate) use seccomp::{ExplainVerb, ListVerb, SeccompVerb};
 
 /// Runs untrusted programs in a sandbox built with system calls: no network, no files beyond a
 /// read-only base and one workspace, no capabilities.
@@ -65,6 +67,9 @@ pub(crate) enum Verb {
     /// Show profiles, and the schema of their files.
     #[command(subcommand)]
     Profile(ProfileVerb),
+    /// Say what the system-call filter answers, and why; nothing is started.
+    #[command(subcommand)]
+    Seccomp(SeccompVerb),
     /// See it all at work: an untrusted pandas script, a database of this host, one typed method
     /// between them, and everything that the script should not be able to do.
     ///
@@ -109,7 +114,8 @@ With --json, one object on stdout at the end:
   duration_ms  from the request until everything was gone
   usage        {user_ms, system_ms, peak_memory_kib}
   enforcement  what held it: {tier, namespaces, kernel_uid, kernel_gid, shared_uid, shared_groups,
-               seccomp, seccomp_digest, launcher, fallbacks, warnings}
+                landlock, landlock_abi, seccomp, seccomp_digest, seccomp_policy_digest, quota_gaps,
+                launcher, fallbacks, warnings}
 When postern itself fails, the object is {error: {kind, message, fix}}, with field and rule, or \
 phase, step, call, object, errno and cause, where there are such; the exit status is 125, or 128 and the signal \
 where one came before the run had begun.";
@@ -258,6 +264,8 @@ impl Verb {
             | Verb::Python(PythonVerb { options, .. })
             | Verb::Bash(BashVerb { options, .. }) => options.json,
             Verb::Check(verb) => verb.json,
+            Verb::Seccomp(SeccompVerb::Explain(verb)) => verb.json,
+            Verb::Seccomp(SeccompVerb::List(verb)) => verb.json,
             Verb::Demo(verb) => verb.rest.iter().any(|word| word == "--json"),
             Verb::Plan(_) | Verb::Profile(_) | Verb::Completions(_) | Verb::Man(_) => false,
         }
@@ -273,6 +281,7 @@ impl Verb {
             | Verb::Check(CheckVerb { world, .. }) => world.color,
             Verb::Profile(ProfileVerb::Show(show)) => show.world.color,
             Verb::Profile(ProfileVerb::Schema)
+            | Verb::Seccomp(_)
             | Verb::Demo(_)
             | Verb::Completions(_)
             | Verb::Man(_) => Paint::Auto,

@@ -87,6 +87,12 @@ pub(crate) struct WorldOptions {
     /// [default: generated] [example: --etc none]
     #[arg(long, value_name = "KIND", value_parser = values::etc(), hide_possible_values = true)]
     pub(crate) etc: Option<Etc>,
+    /// A policy of your own over the system-call filter, in the JSON of the crate seccompiler; it
+    /// can only tighten. `postern seccomp explain --policy FILE` says what it does.
+    ///
+    /// [default: the profile's] [example: --seccomp-policy policy.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) seccomp_policy: Option<PathBuf>,
     /// The hostname inside.
     ///
     /// [default: sandbox] [example: --hostname box]

@@ -52,6 +52,7 @@ fn every_example_is_taken() {
             let more: &[&str] = match argument.get_id().as_str() {
                 "workspace_access" => &["--workspace", "job"],
                 "max_output" => &["--json"],
+                _ if verb == "postern seccomp explain" => &["ptrace"],
                 _ => &[],
             };
             words.extend(more.iter().map(Into::into));

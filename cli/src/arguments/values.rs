@@ -14,6 +14,7 @@ const ACCESS: Words<WorkspaceAccess> = &[
     ("as-is", WorkspaceAccess::AsIs),
     ("as_is", WorkspaceAccess::AsIs),
     ("shared", WorkspaceAccess::Shared),
+    ("mapped", WorkspaceAccess::Mapped),
 ];
 const PROC: Words<ProcKind> = &[
     ("read-only", ProcKind::ReadOnly),

@@ -3,6 +3,6 @@
 mod sys;
 
 pub use sys::{
-    Ended, Parent, Pointers, Sharing, Start, execute, execute_file, reap, spawn_guest,
-    spawn_sharing, wait_any,
+    Ended, Parent, Pointers, Sharing, Start, execute, execute_file, install_filter, reap,
+    spawn_guest, spawn_sharing, wait_any,
 };

@@ -45,6 +45,29 @@ pub fn execute_file(file: Fd, arguments: &Pointers, environment: &Pointers) -> E
     }
 }
 
+/// `seccomp(SECCOMP_SET_MODE_FILTER)` with instructions of eight bytes each, for the calling thread
+/// and what it starts.
+///
+/// # Errors
+/// `EINVAL` for a program of odd length; else as the kernel says.
+pub fn install_filter(program: &[u8]) -> Result<()> {
+    const SET_MODE_FILTER: usize = 1;
+    /// `struct sock_fprog`.
+    #[repr(C)]
+    struct Program {
+        len: u16,
+        filter: usize,
+    }
+    let (instructions, rest) = program.as_chunks::<8>();
+    let len = u16::try_from(instructions.len()).ok().ok_or(Errno::EINVAL)?;
+    if !rest.is_empty() || len == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let program = Program { len, filter: program.as_ptr().addr_exposed() };
+    let at = core::ptr::from_ref(&program).addr_exposed();
+    call(nr::SECCOMP, [SET_MODE_FILTER, 0, at, 0, 0, 0]).map(drop)
+}
+
 /// How a child ended, and what it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use postern_init::process::Pointers;
-use postern_init::record::{Kind, Record};
+use postern_init::record::Record;
 use postern_init::step::Step;
 use postern_init::supervise::{self, FAILED, Failure, GUEST_LIMITS, Guest, Limit, Lines};
 use postern_init::sys::{
@@ -12,7 +12,7 @@ use postern_init::sys::{
 
 use crate::sys::{self, Ids};
 use crate::wire::{List, MALFORMED, Request, Setup, run_flags, scope};
-use crate::{confine, mount, namespaces};
+use crate::{attest, confine, landlock, mount, namespaces};
 
 /// Where a run finds its descriptors; everything above them is closed.
 const STATUS: Fd = Fd(3);
@@ -69,7 +69,8 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
     let (flags, table, arguments, environment) = {
         let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
         let mut exports = [None; mount::EXPORTS_MAX];
-        mount::apply(setup.run, request.run_directory, &mut exports)?;
+        let around = mount::Around { run_directory: request.run_directory, owner: None };
+        mount::apply(setup.run, &around, &mut exports)?;
         namespaces::finish_own(setup)?;
         sys::set_umask(0o022).map_err(Failure::at(Step::Umask))?;
         namespaces::write_limits(setup.sysctls, scope::RUN_USER, Step::RunLimits, PROC)?;
@@ -83,12 +84,14 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
     let limits = guest_limits(setup.guest_rlimits, flags)?;
     let (arguments, environment) = arrays(request, table, arguments, environment)?;
     let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
+    landlock::enter(setup)?;
+    let attested = (flags & run_flags::ATTEST != 0).then(|| attest::attest(setup));
     confine::filter(setup)?;
-    if flags & run_flags::ATTEST != 0 {
-        wait_for_inspection()?;
+    if let Some(record) = attested {
+        wait_for_inspection(&record)?;
     }
-    let (program, search) = (request.program, request.search);
-    Ok((Guest { program, search, arguments, environment, limits }, stack))
+    let (program, search, filter) = (request.program, request.search, setup.policy);
+    Ok((Guest { program, search, arguments, environment, limits, filter }, stack))
 }
 
 fn host_is_there() -> Result<(), Failure> {
@@ -185,8 +188,8 @@ fn arrays(
 }
 
 /// Tells the host that every wall stands and waits for its word.
-fn wait_for_inspection() -> Result<(), Failure> {
-    supervise::report(STATUS, &Record::new(Kind::Confined));
+fn wait_for_inspection(attested: &Record) -> Result<(), Failure> {
+    supervise::report(STATUS, attested);
     let mut fds = [PollFd::readable(STATUS), PollFd::readable(HOST)];
     base::poll(&mut fds, Wait::Forever).map_err(Failure::at(Step::Attest))?;
     let [_, host] = fds;

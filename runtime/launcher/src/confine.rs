@@ -1,10 +1,10 @@
 //! The walls around one process: capabilities, privileges, limits and the system-call filter.
 
+use postern_init::process::install_filter;
 use postern_init::step::Step;
 use postern_init::supervise::{Failure, lower_limit};
 use postern_init::sys::{self as base, Errno, prctl, set_name};
 
-use crate::sys;
 use crate::wire::{List, Setup};
 
 /// Empties all five capability sets. The order matters: dropping from the bounding set and setting
@@ -60,6 +60,6 @@ pub(crate) fn limit(list: List<'_>) -> Result<(), Failure> {
 pub(crate) fn filter(setup: &Setup<'_>) -> Result<(), Failure> {
     match setup.filter.is_empty() {
         true => Ok(()),
-        false => sys::install_filter(setup.filter).map_err(Failure::at(Step::Filter)),
+        false => install_filter(setup.filter).map_err(Failure::at(Step::Filter)),
     }
 }

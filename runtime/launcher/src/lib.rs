@@ -12,9 +12,11 @@
     clippy::string_slice
 )]
 
+mod attest;
 mod child;
 mod confine;
 mod identity;
+mod landlock;
 mod mount;
 mod namespaces;
 mod processors;

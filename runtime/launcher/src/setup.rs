@@ -7,7 +7,7 @@ use postern_init::sys::{self as base, Errno, Fd, O_CLOEXEC, O_DIRECTORY, O_PATH,
 use postern_init::sys::{OwnedFd, Signals};
 
 use crate::child::PROC;
-use crate::mount::{self, EXPORTS_MAX};
+use crate::mount::{self, Around, EXPORTS_MAX, Opened, OwnerMap};
 use crate::namespaces::{self, Limits, Maker};
 use crate::processors::Processors;
 use crate::sys::{self, Mapping};
@@ -74,7 +74,10 @@ pub(crate) fn build(setup: &Setup<'_>) -> Result<(Record, Opened), Failure> {
     // Modes are given whole.
     sys::set_umask(0).map_err(Failure::at(Step::Umask))?;
     let mut exports = [None; EXPORTS_MAX];
-    mount::apply(setup.template, c"", &mut exports)?;
+    let owner = owner(setup)?;
+    let around = Around { run_directory: c"", owner: owner.as_ref().map(OwnedFd::fd) };
+    mount::apply(setup.template, &around, &mut exports)?;
+    drop(owner);
     ready.facts |= enter_root()?;
     let step = Step::LauncherLimits;
     if namespaces::write_limits(setup.sysctls, scope::LAUNCHER_USER, step, PROC)? != Limits::All {
@@ -83,14 +86,22 @@ pub(crate) fn build(setup: &Setup<'_>) -> Result<(Record, Opened), Failure> {
     if let Some(maker) = maker {
         ready.facts |= maker.join(setup)?;
     }
+    let mut opened = [const { None }; EXPORTS_MAX];
+    ready.facts |= mount::open_own_exports(setup, &exports, &mut opened)?;
     identity::take(setup)?;
-    let opened = mount::open_exports(&exports)?;
+    mount::open_exports(&exports, &mut opened)?;
     ready.facts |= join_keyring()?;
     Ok((ready, opened))
 }
 
-/// The directories that the host is handed.
-pub(crate) type Opened = [Option<OwnedFd>; EXPORTS_MAX];
+/// The namespace that has the guest stand for an owner, if there is one.
+fn owner(setup: &Setup<'_>) -> Result<Option<OwnedFd>, Failure> {
+    if setup.owner_uid_map.is_empty() {
+        return Ok(None);
+    }
+    let map = OwnerMap { uid: setup.owner_uid_map, gid: setup.owner_gid_map };
+    mount::user_namespace(map).map(Some).map_err(Failure::at(Step::MapOwner))
+}
 
 /// The procfs through which runs write their maps: a fresh one that no path leads to, or, where
 /// none can be mounted because the outer one is masked, the host's by descriptor.

@@ -223,6 +223,15 @@ pub(crate) fn set_hostname(name: &CStr) -> Result<()> {
     call(nr::SETHOSTNAME, [path(name), name.to_bytes().len(), 0, 0, 0, 0]).map(drop)
 }
 
+/// `mknod(2)` of a whiteout: a character device with the number 0.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn make_whiteout(name: &CStr) -> Result<()> {
+    const S_IFCHR: usize = 0o020_000;
+    call(nr::MKNODAT, [arg(Fd::CWD), path(name), S_IFCHR, 0, 0, 0]).map(drop)
+}
+
 /// `keyctl(2)` with plain numbers.
 ///
 /// # Errors
@@ -252,27 +261,6 @@ pub(crate) fn loopback_up() -> Result<()> {
     call(nr::IOCTL, [arg(socket.fd()), SIOCSIFFLAGS, at, 0, 0, 0]).map(drop)
 }
 
-/// `seccomp(SECCOMP_SET_MODE_FILTER)` with instructions of eight bytes each.
-///
-/// # Errors
-/// `EINVAL` for a program of odd length; else as the kernel says.
-pub(crate) fn install_filter(program: &[u8]) -> Result<()> {
-    const SET_MODE_FILTER: usize = 1;
-    /// `struct sock_fprog`.
-    #[repr(C)]
-    struct Program {
-        len: u16,
-        filter: usize,
-    }
-    let (instructions, rest) = program.as_chunks::<8>();
-    let len = u16::try_from(instructions.len()).ok().ok_or(Errno::EINVAL)?;
-    if !rest.is_empty() || len == 0 {
-        return Err(Errno::EINVAL);
-    }
-    let program = Program { len, filter: program.as_ptr().expose_provenance() };
-    let at = core::ptr::from_ref(&program).expose_provenance();
-    call(nr::SECCOMP, [SET_MODE_FILTER, 0, at, 0, 0, 0]).map(drop)
-}
 /// Which side of a [`clone`] this is.
 #[derive(Debug)]
 pub(crate) enum Cloned {

@@ -5,7 +5,7 @@
 
 use core::ffi::CStr;
 
-use postern_init::sys::Errno;
+use postern_init::sys::{Errno, c_str};
 
 /// First word of a setup message.
 pub const SETUP: u64 = 0x706f_7374_6572_0001;
@@ -80,12 +80,17 @@ pub mod op {
     pub const READ_ONLY: u64 = 9;
     /// target. What is there is bound over itself, read-only; a missing target is passed over.
     pub const READ_ONLY_SELF: u64 = 11;
+    /// As [`BIND`]; the mount is id-mapped by the setup's maps of an owner.
+    pub const BIND_AS: u64 = 12;
     /// attributes, target, keep (or empty).
     pub const RUN_DIRECTORY: u64 = 10;
 }
 
 /// `export` field of [`op::FRESH`]: the host gets a descriptor of this directory.
 pub const EXPORT: u64 = 1;
+
+/// The same through an id-mapped mount, on which what is the guest's is the service's own.
+pub const EXPORT_AS_OWN: u64 = 2;
 
 /// A message that does not say what it should.
 pub const MALFORMED: Errno = Errno::EPROTO;
@@ -138,7 +143,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`MALFORMED`] when it does not.
     pub fn string(&mut self) -> Result<&'a CStr, Errno> {
-        CStr::from_bytes_with_nul(self.bytes()?).ok().ok_or(MALFORMED)
+        c_str(self.bytes()?).ok_or(MALFORMED)
     }
 
     /// What is left.
@@ -191,6 +196,14 @@ pub struct Setup<'a> {
     pub uid_map: &'a CStr,
     /// The line that each run writes to its `gid_map`.
     pub gid_map: &'a CStr,
+    /// The map on which what is the guest's is the service's own, for [`EXPORT_AS_OWN`].
+    pub service_uid_map: &'a CStr,
+    /// Likewise for gids.
+    pub service_gid_map: &'a CStr,
+    /// The map on which the guest stands for an owner, for [`op::BIND_AS`]; empty: no such mount.
+    pub owner_uid_map: &'a CStr,
+    /// Likewise for gids.
+    pub owner_gid_map: &'a CStr,
     /// What each run writes to its `oom_score_adj`.
     pub oom_score_adj: &'a CStr,
     /// The hostname; empty: leave it.
@@ -207,8 +220,16 @@ pub struct Setup<'a> {
     pub template: List<'a>,
     /// Mount operations of each run.
     pub run: List<'a>,
+    /// `LANDLOCK_ACCESS_FS_*` that are denied but where a rule allows them; 0: no Landlock domain.
+    pub landlock_handled: u64,
+    /// `LANDLOCK_SCOPE_*`.
+    pub landlock_scoped: u64,
+    /// rights, path.
+    pub landlock_rules: List<'a>,
     /// The system-call filter, eight bytes an instruction; empty: none.
     pub filter: &'a [u8],
+    /// A filter for the guest's program only, likewise.
+    pub policy: &'a [u8],
 }
 
 impl<'a> Setup<'a> {
@@ -233,6 +254,10 @@ impl<'a> Setup<'a> {
             guest_gid: r.small()?,
             uid_map: r.string()?,
             gid_map: r.string()?,
+            service_uid_map: r.string()?,
+            service_gid_map: r.string()?,
+            owner_uid_map: r.string()?,
+            owner_gid_map: r.string()?,
             oom_score_adj: r.string()?,
             hostname: r.string()?,
             cwd: r.string()?,
@@ -241,7 +266,11 @@ impl<'a> Setup<'a> {
             guest_rlimits: List::read(r)?,
             template: List::read(r)?,
             run: List::read(r)?,
+            landlock_handled: r.word()?,
+            landlock_scoped: r.word()?,
+            landlock_rules: List::read(r)?,
             filter: r.bytes()?,
+            policy: r.bytes()?,
         })
     }
 

@@ -68,6 +68,12 @@ impl Failure {
                 errno: source.raw_os_error(),
                 ..self
             },
+            LaunchError::MapTool { .. } => self.known(
+                "map-tool",
+                "the set-uid tool that writes subordinate ids into a map did not do it",
+                "make it work for this user (newuidmap(1)), or name the service's own ids as \
+                 host_uid and host_gid, which the guest then shares",
+            ),
             LaunchError::NoFreeId { .. } => self.known(
                 "no-free-id",
                 "every id for sandboxes is leased or has processes",

@@ -80,7 +80,7 @@ names! {
     Securebits "securebits" "Whether exec or a change of uid could give a capability back.",
     NoNewPrivs "no-new-privs" "Whether set-id programs give privileges.",
     Seccomp "seccomp" "The system-call filter.",
-    Landlock "landlock" "The kernel's Landlock, which this version does not use.",
+    Landlock "landlock" "The kernel's Landlock, a second wall around files, sockets and signals.",
     RlimitCore "rlimit-core" "Core dumps.",
     RlimitNofile "rlimit-nofile" "Open descriptors of one process.",
     RlimitFsize "rlimit-fsize" "Bytes of one file.",

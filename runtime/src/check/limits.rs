@@ -4,9 +4,9 @@ use postern_init::record::facts;
 
 use super::evidence::{Guest, Init, limit_of};
 use super::finding::{Findings, Name, Status};
-use super::host::Release;
 use super::text::bytes;
 use crate::enforcement::Enforcement;
+use crate::host::Release;
 use crate::launch::fact_names;
 use crate::plan::{Plan, Resource, Tier};
 use crate::profile::SandboxProfile;
@@ -110,8 +110,6 @@ fn rlimit(
 
 /// What the number of processes is counted by.
 fn nproc(findings: &mut Findings, seen: &Seen<'_>, limit: u64) {
-    /// Counts per user namespace.
-    const PER_NAMESPACE: Release = Release { major: 5, minor: 14 };
     let name = Name::RlimitNproc;
     let uid = seen.enforcement.kernel_uid;
     if uid == 0 {
@@ -121,7 +119,7 @@ fn nproc(findings: &mut Findings, seen: &Seen<'_>, limit: u64) {
             "the kernel never counts the processes of its uid 0",
             "give the guest another uid (profile: host_uid), or set TasksMax= for the service",
         );
-    } else if seen.release.is_some_and(|release| release < PER_NAMESPACE) {
+    } else if seen.release.is_some_and(|release| release < Release::COUNTS_BY_NAMESPACE) {
         let counted = format!("{limit}, counted for all processes of kernel uid {uid}");
         match seen.enforcement.shared_uid {
             false => findings.say(name, Status::Enforced, format!("{counted}, this sandbox's own")),

@@ -16,12 +16,12 @@ mod failure;
 mod finding;
 mod host;
 mod limits;
-mod sys;
 mod text;
 mod walls;
 mod world;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use postern_init::step::Step;
@@ -30,9 +30,12 @@ use serde::Serialize;
 pub use failure::Failure;
 pub use finding::{Finding, Name, Status};
 
+use crate::attest::Attestation;
+use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
-use crate::host::{Diagnosis, Host};
+use crate::host::{Diagnosis, Host, Release};
 use crate::profile::{ProcKind, SandboxProfile, Workspace, WorkspaceAccess};
+use crate::quota::Quota;
 use crate::sandbox::Sandbox;
 use crate::{Ending, plan};
 use evidence::{Guest, Init};
@@ -58,6 +61,10 @@ pub struct Report {
     pub failure: Option<Failure>,
     /// One for each of [`Name::ALL`], in that order.
     pub findings: Vec<Finding>,
+    /// Every limit of what a run may use up; empty where nothing was launched.
+    pub quotas: Vec<Quota>,
+    /// What the kernel said of a confined PID 1; `None` where nothing was launched.
+    pub attestation: Option<Attestation>,
 }
 
 /// Launches a sandbox of `profile`, verifies it, runs two small programs in it, and ends it.
@@ -75,8 +82,9 @@ pub fn run(profile: &SandboxProfile) -> Report {
     let executable = executable();
     let mut findings = Findings::new();
     host::say(&mut findings, &kernel, &architecture);
-    let release = host::Release::parse(&kernel);
-    let error = look(&mut findings, profile, release).err();
+    let release = Release::parse(&kernel);
+    let mut held = None;
+    let error = look(&mut findings, profile, release, &mut held).err();
     let failure = error.as_ref().map(|error| Failure::new(error, &executable));
     launched(&mut findings, failure.as_ref(), &format!("Linux {kernel} {architecture}"), release);
     if let Some(Error::Launch(LaunchError::Step(step))) = &error
@@ -93,6 +101,8 @@ pub fn run(profile: &SandboxProfile) -> Report {
         elapsed_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         failure,
         findings: findings.into_vec(),
+        quotas: held.as_ref().map(|held| held.quotas.clone()).unwrap_or_default(),
+        attestation: held.and_then(|held| held.attestation.as_deref().cloned()),
     }
 }
 
@@ -121,21 +131,27 @@ fn harmless(profile: &SandboxProfile) -> Result<SandboxProfile, Error> {
 fn look(
     findings: &mut Findings,
     profile: &SandboxProfile,
-    release: Option<host::Release>,
+    release: Option<Release>,
+    held: &mut Option<Arc<Enforcement>>,
 ) -> Result<(), Error> {
     let sandbox = Sandbox::builder(harmless(profile)?).single_use(true).build()?;
     let plan = sandbox.plan();
     let (violations, enforcement, init) = sandbox.inspect(Init::read)?;
-    let guest = Guest::run(&sandbox)?;
+    *held = Some(Arc::clone(&enforcement));
     walls::say(findings, plan, &init, &enforcement);
     world::say(findings, profile, plan, &init);
     let is_noexec = Diagnosis::probe().memfd_noexec.is_some_and(|value| value > 1);
     world::launcher(findings, &enforcement, is_noexec);
+    // Nothing runs behind walls that are not as planned.
+    let is_sound = walls::are_sound(&violations);
+    let guest = if is_sound { Guest::run(&sandbox)? } else { None };
     let guest = guest.as_ref();
     let (init, enforcement) = (&init, &*enforcement);
     limits::say(findings, &limits::Seen { profile, plan, init, guest, enforcement, release });
-    program(findings, guest);
-    interpreter(findings, profile, &sandbox);
+    if is_sound {
+        program(findings, guest);
+        interpreter(findings, profile, &sandbox);
+    }
     walls::violations(findings, &violations);
     match violations.is_empty() {
         true => Ok(()),
@@ -148,7 +164,7 @@ fn launched(
     findings: &mut Findings,
     failure: Option<&Failure>,
     kernel: &str,
-    release: Option<host::Release>,
+    release: Option<Release>,
 ) {
     let Some(failure) = failure else {
         findings.say(Name::Launch, Status::Enforced, "launched, and verified from outside");

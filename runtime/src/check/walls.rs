@@ -2,10 +2,10 @@
 
 use super::evidence::Init;
 use super::finding::{Findings, Name, Status};
-use crate::enforcement::Enforcement;
+use crate::enforcement::{Enforcement, LandlockUse};
 use crate::error::Violation;
 use crate::plan::{KernelId, Plan};
-use postern_seccomp::Level;
+use postern_seccomp::{Digest, Level};
 
 /// Everything that a guest is, and is not allowed to be.
 pub(super) fn say(findings: &mut Findings, plan: &Plan, init: &Init, enforcement: &Enforcement) {
@@ -13,7 +13,9 @@ pub(super) fn say(findings: &mut Findings, plan: &Plan, init: &Init, enforcement
     kernel_uid(findings, plan, enforcement);
     groups(findings, init, enforcement);
     privileges(findings, init);
+    securebits(findings, enforcement);
     filter(findings, plan, init, enforcement);
+    landlock(findings, enforcement);
 }
 
 fn namespaces(findings: &mut Findings, plan: &Plan, init: &Init) {
@@ -52,23 +54,21 @@ fn kernel_uid(findings: &mut Findings, plan: &Plan, enforcement: &Enforcement) {
     let (uid, gid) = (enforcement.kernel_uid, enforcement.kernel_gid);
     let (inside, group) = (plan.identity.guest_uid, plan.identity.guest_gid);
     let ids = format!("{uid}:{gid} outside, {inside}:{group} inside");
-    match plan.identity.kernel_uid {
-        KernelId::Leased { .. } => {
-            let detail = format!("dedicated: {ids}, leased for this sandbox alone");
-            findings.say(Name::KernelUid, Status::Enforced, detail);
-        }
-        KernelId::Fixed(_) => {
-            let detail = format!("fixed: {ids}, as the profile's host_uid says");
-            findings.say(Name::KernelUid, Status::Enforced, detail);
-        }
-        KernelId::Own(_) => findings.explain(
+    if let Some(why) = &plan.identity.why_shared {
+        return findings.explain(
             Name::KernelUid,
             (Status::Weaker, format!("shared_uid: {ids}; {uid} is the service's own")),
-            "the service has no right to another id: it lacks CAP_SETUID, CAP_SETGID or CAP_SETFCAP",
-            "run it with them (systemd: AmbientCapabilities=CAP_SETUID CAP_SETGID CAP_SETFCAP), or \
-             as a user that owns nothing a guest must not reach",
-        ),
+            why.to_string(),
+            format!("{}; or run it as a user that owns nothing a guest must not reach", why.fix()),
+        );
     }
+    let detail = match plan.identity.kernel_uid {
+        KernelId::Leased { .. } => format!("dedicated: {ids}, leased for this sandbox alone"),
+        KernelId::Fixed(_) | KernelId::Own(_) => {
+            format!("fixed: {ids}, as the profile's host_uid says")
+        }
+    };
+    findings.say(Name::KernelUid, Status::Enforced, detail);
 }
 
 fn groups(findings: &mut Findings, init: &Init, enforcement: &Enforcement) {
@@ -105,13 +105,51 @@ fn privileges(findings: &mut Findings, init: &Init) {
             findings.say(Name::Capabilities, Status::Failed, detail);
         }
     }
-    // The kernel shows securebits to the process alone; the step that sets them is no optional one.
-    let detail = "locked: neither exec nor a change of uid gives a capability (a required step)";
-    findings.say(Name::Securebits, Status::Enforced, detail);
     match status.nonewprivs {
         Some(1) => findings.say(Name::NoNewPrivs, Status::Enforced, "set"),
         Some(_) => findings.say(Name::NoNewPrivs, Status::Failed, "not set"),
         None => findings.say(Name::NoNewPrivs, Status::Unknown, "this kernel does not show it"),
+    }
+}
+
+/// That they are as planned is for `verify` to say.
+fn securebits(findings: &mut Findings, enforcement: &Enforcement) {
+    let Some(attestation) = &enforcement.attestation else { return };
+    let bits = attestation.securebits;
+    let detail = format!("locked ({bits:#x}): neither exec nor a change of uid gives a capability");
+    findings.say(Name::Securebits, Status::Enforced, detail);
+}
+
+/// That the domain holds is for `verify` to say.
+fn landlock(findings: &mut Findings, enforcement: &Enforcement) {
+    let name = Name::Landlock;
+    match enforcement.landlock {
+        LandlockUse::Domain { abi } => {
+            let parts = [(2, "files"), (3, "truncation"), (5, "ioctl on devices")];
+            let later = [(6, "abstract sockets"), (6, "signals")];
+            let (held, missing): (Vec<_>, Vec<_>) =
+                parts.into_iter().chain(later).partition(|part| part.0 <= abi);
+            let list = |parts: &[(u32, &'static str)]| {
+                parts.iter().map(|part| part.1).collect::<Vec<_>>().join(", ")
+            };
+            let detail = format!("ABI {abi}: {}", list(&held));
+            match missing.is_empty() {
+                true => findings.say(name, Status::Enforced, detail),
+                false => findings.explain(
+                    name,
+                    (Status::Weaker, format!("{detail}; not {}", list(&missing))),
+                    "this kernel's Landlock does not know them",
+                    "Linux 6.12 or later; to refuse less: landlock = { require = 6 } in the profile",
+                ),
+            }
+        }
+        LandlockUse::Off => findings.say(name, Status::NotUsed, "off, as the profile says"),
+        LandlockUse::Unavailable(found) => findings.explain(
+            name,
+            (Status::Weaker, enforcement.landlock.to_string()),
+            "mounts, capabilities and the filter hold as they do with it, and nothing behind them",
+            found.fix(),
+        ),
     }
 }
 
@@ -124,11 +162,15 @@ fn filter(findings: &mut Findings, plan: &Plan, init: &Init, enforcement: &Enfor
             Name::Seccomp,
             (Status::Failed, "off: guests reach every system call".to_owned()),
             "the profile says seccomp = \"off\"",
-            "seccomp = \"compat\" in the profile, or no such line",
+            "seccomp = \"default\" in the profile, or no such line",
         ),
         (_, Some(SECCOMP_MODE_FILTER)) => {
-            let digest = enforcement.seccomp_digest;
-            findings.say(Name::Seccomp, Status::Enforced, format!("{level}, digest {digest:016x}"));
+            let digest = |digest: Option<Digest>| digest.map(|digest| format!(", sha256 {digest}"));
+            let own = digest(enforcement.seccomp_digest).unwrap_or_default();
+            let policy = digest(enforcement.seccomp_policy_digest);
+            let policy = policy.map(|words| format!("; the profile's own policy{words}"));
+            let policy = policy.unwrap_or_default();
+            findings.say(Name::Seccomp, Status::Enforced, format!("{level}{own}{policy}"));
         }
         (_, Some(mode)) => {
             findings.say(
@@ -151,12 +193,19 @@ pub(super) fn violations(findings: &mut Findings, violations: &[Violation]) {
     }
 }
 
+/// Whether all is as planned, though the plan may be one without a filter.
+pub(super) fn are_sound(violations: &[Violation]) -> bool {
+    violations.iter().all(|violation| violation.what == "the seccomp level")
+}
+
 fn named(what: &str) -> Name {
     match what {
-        "a uid of PID 1" | "a gid of PID 1" | "uid_map" | "gid_map" => Name::KernelUid,
+        "the uids of PID 1" | "the gids of PID 1" | "uid_map" | "gid_map" => Name::KernelUid,
         "the list of foreign groups" => Name::Groups,
+        "the securebits" => Name::Securebits,
         "no_new_privs" => Name::NoNewPrivs,
-        "the seccomp mode" | "the seccomp level" => Name::Seccomp,
+        "the seccomp mode" | "the seccomp level" | "the number of seccomp filters" => Name::Seccomp,
+        "whether a Landlock domain holds" => Name::Landlock,
         "user" => Name::NamespaceUser,
         "mnt" => Name::NamespaceMount,
         "pid" => Name::NamespacePid,
@@ -164,8 +213,14 @@ fn named(what: &str) -> Name {
         "ipc" => Name::NamespaceIpc,
         "uts" => Name::NamespaceUts,
         "cgroup" => Name::NamespaceCgroup,
-        // The five sets are all that is left.
-        _ => Name::Capabilities,
+        "a mount" => Name::Mounts,
+        "the inheritable set"
+        | "the permitted set"
+        | "the effective set"
+        | "the bounding set"
+        | "the ambient set" => Name::Capabilities,
+        // The process as a whole: its keyring, its descriptors, its limits, its score.
+        _ => Name::Launch,
     }
 }
 
@@ -176,11 +231,15 @@ mod tests {
     #[test]
     fn a_violation_fails_the_finding_that_it_is_about() {
         let rows = [
-            ("a uid of PID 1", Name::KernelUid),
+            ("the uids of PID 1", Name::KernelUid),
             ("gid_map", Name::KernelUid),
             ("the list of foreign groups", Name::Groups),
             ("the bounding set", Name::Capabilities),
             ("no_new_privs", Name::NoNewPrivs),
+            ("the securebits", Name::Securebits),
+            ("whether a Landlock domain holds", Name::Landlock),
+            ("a mount", Name::Mounts),
+            ("the list of descriptors", Name::Launch),
             ("the seccomp mode", Name::Seccomp),
             ("user", Name::NamespaceUser),
             ("mnt", Name::NamespaceMount),

@@ -52,7 +52,7 @@ struct Row {
 }
 
 /// The first row that holds is the answer, so that the more certain come first.
-static ROWS: [Row; 17] = [
+static ROWS: [Row; 19] = [
     Row {
         cause: Cause {
             name: "user-namespaces-limited",
@@ -197,6 +197,16 @@ static ROWS: [Row; 17] = [
     },
     Row {
         cause: Cause {
+            name: "workspace-file-system",
+            text: "the workspace's file system, or one mounted in it, cannot be id-mapped: \
+                   overlayfs and network file systems, and tmpfs before Linux 6.3",
+            fix: "move the workspace to ext4, xfs or btrfs, or give it to a fixed id (`access = \
+                  \"as_is\"` with `host_uid` and `host_gid` of its owner)",
+        },
+        holds: |s| s.step == Step::MapOwner && matches!(s.errno, libc::EINVAL | libc::ENOSYS),
+    },
+    Row {
+        cause: Cause {
             name: "old-kernel",
             text: "this kernel is older than Linux 5.12 or a filter hides its mount calls",
             fix: "use Linux 5.12 or later, and allow the new mount calls",
@@ -225,6 +235,14 @@ static ROWS: [Row; 17] = [
             fix: "raise kernel.keys.maxkeys, or end sandboxes that are no longer needed",
         },
         holds: |s| s.step == Step::Keyring && s.errno == libc::EDQUOT,
+    },
+    Row {
+        cause: Cause {
+            name: "landlock-layers",
+            text: "the service is beneath as many Landlock domains as the kernel nests",
+            fix: "start the service from fewer of them, or do without (profile: landlock = \"off\")",
+        },
+        holds: |s| s.step == Step::LandlockDomain && s.errno == libc::E2BIG,
     },
     Row {
         cause: Cause {

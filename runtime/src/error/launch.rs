@@ -93,6 +93,13 @@ pub enum LaunchError {
         /// What on this host is the likely cause, where one is known.
         cause: Option<Cause>,
     },
+    /// newuidmap(1) or newgidmap(1) did not write the launcher's map.
+    MapTool {
+        /// Which of them.
+        program: PathBuf,
+        /// What it said, or what became of it; other programs' words, escaped.
+        said: String,
+    },
     /// Every kernel uid of the range is leased or has processes.
     NoFreeId {
         /// First id of the range.
@@ -142,6 +149,13 @@ impl fmt::Display for LaunchError {
                 }
                 cause.as_ref().map_or(Ok(()), |cause| write!(f, "; {cause}"))
             }
+            Self::MapTool { program, said } => write!(
+                f,
+                "starting the launcher: {} wrote no id map: {said}; fix: make it work for this \
+                 user (see newuidmap(1)), or name the service's own ids as `host_uid` and \
+                 `host_gid`, which the guest then shares",
+                program.display()
+            ),
             Self::NoFreeId { first, last } => write!(
                 f,
                 "no free kernel uid in {first}..={last}: every one is leased or has processes; \
@@ -178,6 +192,7 @@ impl std::error::Error for LaunchError {
             Self::Prepare { source, .. } => Some(source),
             Self::Filter(error) => Some(error),
             Self::Image { .. }
+            | Self::MapTool { .. }
             | Self::NoFreeId { .. }
             | Self::Deadline { .. }
             | Self::Unreaped { .. }

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use crate::host::Capability;
+use postern_seccomp::UserPolicyError;
+
+use crate::host::{Capability, LandlockSupport};
+use crate::plan::WhyShared;
 use crate::profile::{Bind, Field};
 
 mod venv;
@@ -49,6 +52,8 @@ pub enum Refusal {
     SourceMissing { field: Field, path: PathBuf },
     /// The service itself cannot look at a host path.
     SourceUnreachable { field: Field, path: PathBuf, errno: i32 },
+    /// A source lies behind a symbolic link in a directory that guests may write to.
+    SourceBehindLink { field: Field, path: PathBuf, writable: PathBuf },
     /// The host's `/` would be bound.
     SourceRoot { field: Field },
     /// The host's `/proc` would be bound.
@@ -78,6 +83,11 @@ pub enum Refusal {
     WorkspaceNotWritable { path: PathBuf, owner: u32, mode: u32, id: Option<u32> },
     /// The service may not change the mode of the caller's workspace.
     WorkspaceNotOwned { path: PathBuf, owner: u32 },
+    /// Set-id files that a guest makes in a caller's workspace of root's would be root's.
+    WorkspaceOfRoot { path: PathBuf, owner: u32, group: u32 },
+    /// Only a service that may mount, or owns the directory, can have the guest's files be the
+    /// owner's.
+    WorkspaceNotMappable { path: PathBuf, owner: u32 },
     /// The id `(uid_t) -1`, which system calls take for "no change".
     IdImpossible { field: Field },
     /// The guest would be root on the host.
@@ -90,8 +100,12 @@ pub enum Refusal {
     NoIdRange { field: Field },
     /// Uid 0 without the capabilities that give the guest another id.
     MissingCapabilities { missing: Vec<Capability> },
+    /// The guest's kernel uid would be the service's own and the profile refuses that.
+    SharedUid { why: WhyShared },
     /// Supplementary groups would stay with the guest and the profile refuses that.
     SharedGroups { groups: Vec<u32> },
+    /// The kernel offers less Landlock than the profile requires.
+    LandlockTooOld { required: u32, found: LandlockSupport },
     /// A number is smaller than can work.
     TooSmall { field: Field, value: i64, least: i64 },
     /// A number is larger than the kernel takes or sense allows.
@@ -108,6 +122,8 @@ pub enum Refusal {
     HostnameCharacter { character: char },
     /// The working directory does not exist in the guest.
     CwdMissing { path: PathBuf },
+    /// The profile's own system-call policy breaks one of the rules of policies.
+    SeccompPolicy { error: UserPolicyError },
     /// The host facts were gathered for another profile.
     NotProbed { path: PathBuf },
 }

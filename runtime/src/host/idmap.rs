@@ -16,18 +16,18 @@ pub(super) fn parse_map(text: &str) -> Option<Vec<IdRange>> {
         .collect()
 }
 
-/// The ids that somebody has been given, from `/etc/subuid`: `OWNER:FIRST:COUNT` a line.
+/// Who has been given which ids, from `/etc/subuid`: `OWNER:FIRST:COUNT` a line, where the owner is
+/// a name or a uid.
 ///
 /// Lines that are not of that shape are passed over, as shadow's own tools do.
-pub(super) fn parse_subordinate(text: &str) -> Vec<IdRange> {
-    text.lines()
-        .filter_map(|line| {
-            let mut parts = line.trim().splitn(3, ':').skip(1);
-            let first = parts.next()?.parse().ok()?;
-            let count = parts.next()?.parse().ok()?;
-            (count > 0).then_some(IdRange { first, count })
-        })
-        .collect()
+pub(super) fn parse_subordinate(text: &str) -> impl Iterator<Item = (&str, IdRange)> {
+    text.lines().filter_map(|line| {
+        let mut parts = line.trim().splitn(3, ':');
+        let owner = parts.next()?;
+        let first = parts.next()?.parse().ok()?;
+        let count = parts.next()?.parse().ok()?;
+        (count > 0).then_some((owner, IdRange { first, count }))
+    })
 }
 
 #[cfg(test)]
@@ -56,6 +56,7 @@ mod tests {
     #[test]
     fn subordinate_lines_are_read_and_others_passed_over() {
         let text = "user:100000:65536\n# comment\n1001:165536:65536\nbad:x:1\nnone:5:0\n\n";
-        assert_eq!(parse_subordinate(text), [range(100_000, 65536), range(165_536, 65536)]);
+        let found: Vec<_> = parse_subordinate(text).collect();
+        assert_eq!(found, [("user", range(100_000, 65536)), ("1001", range(165_536, 65536))]);
     }
 }

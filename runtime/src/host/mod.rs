@@ -11,13 +11,21 @@ use crate::plan::Rlimit;
 mod diagnosis;
 mod files;
 mod idmap;
+mod landlock;
 mod probe;
 mod python;
+mod release;
+mod subordinate;
+mod sys;
 mod trail;
 mod venv;
 
 pub use diagnosis::Diagnosis;
+pub use landlock::LandlockSupport;
 pub use probe::ProbeError;
+pub(crate) use probe::small_file;
+pub(crate) use release::Release;
+pub use subordinate::{MapTools, Subordinate};
 pub(crate) use trail::{Shown, Trail, View, follow};
 pub use venv::VenvConfig;
 pub(crate) use venv::named_version;
@@ -43,10 +51,15 @@ pub struct Host {
     pub subordinate_uids: Vec<IdRange>,
     /// Gids that `/etc/subgid` gives to somebody.
     pub subordinate_gids: Vec<IdRange>,
+    /// What of them is the service's own user's, and whether it can be used; looked at only for a
+    /// service that has no right to other ids.
+    pub subordinate: Subordinate,
     /// Hard limits that are not infinite.
     pub hard_limits: Vec<Rlimit>,
     /// Bytes of a page of memory.
     pub page_bytes: u64,
+    /// What Landlock the service can use.
+    pub landlock: LandlockSupport,
     /// One fact for each path that the profile makes interesting, and for what a link among
     /// them leads to.
     pub files: BTreeMap<PathBuf, FileFact>,

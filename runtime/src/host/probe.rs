@@ -14,7 +14,7 @@ use rustix::thread::capabilities;
 
 use super::files::Looker;
 use super::idmap::{parse_map, parse_subordinate};
-use super::{Capabilities, FileFact, Host, IdRange, python};
+use super::{Capabilities, FileFact, Host, IdRange, LandlockSupport, python, subordinate};
 use crate::plan::{Resource, Rlimit};
 use crate::profile::SandboxProfile;
 
@@ -83,6 +83,9 @@ impl Host {
         let sets = capabilities(None).map_err(call("capget"))?;
         let groups = getgroups().map_err(call("getgroups"))?;
         let mut looker = Looker::default();
+        let (subuid, subgid) = (subordinate_file("/etc/subuid"), subordinate_file("/etc/subgid"));
+        let ranges =
+            |text: &str| parse_subordinate(text).map(|(_, range)| range).collect::<Vec<_>>();
         let mut host = Self {
             capabilities: Capabilities::from_bits(sets.effective.bits()),
             uid: geteuid().as_raw(),
@@ -90,13 +93,15 @@ impl Host {
             groups: groups.into_iter().map(|group| group.as_raw()).collect(),
             uids: id_map("/proc/self/uid_map")?,
             gids: id_map("/proc/self/gid_map")?,
-            subordinate_uids: subordinate("/etc/subuid"),
-            subordinate_gids: subordinate("/etc/subgid"),
+            subordinate_uids: ranges(&subuid),
+            subordinate_gids: ranges(&subgid),
             hard_limits: Resource::ALL.into_iter().filter_map(hard_limit).collect(),
             page_bytes: PAGE_BYTES,
+            landlock: LandlockSupport::probe(),
             files: files(profile, &mut looker),
             ..Self::default()
         };
+        host.subordinate = subordinate::look(&host, &subuid, &subgid);
         python::look(profile, &mut looker, &mut host);
         Ok(host)
     }
@@ -110,12 +115,12 @@ fn id_map(path: &'static str) -> Result<Vec<IdRange>, ProbeError> {
 }
 
 /// Ids that are somebody's; a host without the file has given none away.
-fn subordinate(path: &str) -> Vec<IdRange> {
-    small_file(path).map(|text| parse_subordinate(&text)).unwrap_or_default()
+fn subordinate_file(path: &str) -> String {
+    small_file(path).unwrap_or_default()
 }
 
 /// A file of a few lines, without asking for its size first.
-pub(super) fn small_file(path: &str) -> Result<String, Errno> {
+pub(crate) fn small_file(path: &str) -> Result<String, Errno> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = Vec::with_capacity(4096);
     while read(&file, spare_capacity(&mut bytes))? > 0 {

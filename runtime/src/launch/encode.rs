@@ -6,17 +6,15 @@ use std::os::unix::ffi::OsStrExt;
 use postern_init::step::Step;
 use postern_launcher::wire::{self, flags, op, run_flags, scope};
 
+use super::attributes::attributes;
+use super::landlock;
 use crate::plan::{
-    Access, Export, MountOp, NamespaceSet, Need, Plan, Resource, Rlimit, Source, SysctlScope,
+    Export, Landlock, MountOp, NamespaceSet, Need, Owner, Plan, Resource, Rlimit, SysctlScope,
 };
-
-const RDONLY: u64 = 1;
-const NOSUID: u64 = 2;
-const NODEV: u64 = 4;
-const NOEXEC: u64 = 8;
 
 /// The numbers of a sandbox that are known only when it is launched.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of one launch, each told by name")]
 pub(super) struct Numbers {
     /// The launcher's id in its own user namespace, which runs map theirs onto.
     pub(super) launcher_uid: u32,
@@ -26,6 +24,9 @@ pub(super) struct Numbers {
     pub(super) takes_ids: bool,
     /// Whether the launcher has a user namespace of its own.
     pub(super) own_user_namespace: bool,
+    /// Whether the service reaches the workspace through a mount that shows it as its own: it may
+    /// do nothing as the guest's kernel id.
+    pub(super) maps_workspace: bool,
     pub(super) single_use: bool,
 }
 
@@ -97,11 +98,10 @@ pub(super) fn clone_flags(set: NamespaceSet) -> u64 {
 }
 
 /// The whole setup message.
-pub(super) fn setup(plan: &Plan, numbers: &Numbers, filter: &[u8]) -> Vec<u8> {
+pub(super) fn setup(plan: &Plan, numbers: &Numbers, filters: [&[u8]; 2]) -> Vec<u8> {
     let ahead = clone_flags(plan.ahead);
     let user_and_mount = u64::from((libc::CLONE_NEWUSER | libc::CLONE_NEWNS).unsigned_abs());
     let own = (clone_flags(plan.namespaces) & !ahead) | user_and_mount;
-    let id_map = |inside: u32, outside: u32| format!("{inside} {outside} 1").into_bytes();
     let mut writer = Writer::default();
     writer
         .word(wire::SETUP)
@@ -115,6 +115,10 @@ pub(super) fn setup(plan: &Plan, numbers: &Numbers, filter: &[u8]) -> Vec<u8> {
         .word(plan.identity.guest_gid.into())
         .text(&id_map(plan.identity.guest_uid, numbers.launcher_uid))
         .text(&id_map(plan.identity.guest_gid, numbers.launcher_gid))
+        .text(&id_map(numbers.launcher_uid, 0))
+        .text(&id_map(numbers.launcher_gid, 0))
+        .text(&owner_map(plan, |owner| (owner.uid, numbers.launcher_uid)))
+        .text(&owner_map(plan, |owner| (owner.gid, numbers.launcher_gid)))
         .text(plan.oom_score_adj.to_string().as_bytes())
         .string(plan.hostname.as_deref().unwrap_or(c""))
         .string(&plan.cwd)
@@ -122,8 +126,9 @@ pub(super) fn setup(plan: &Plan, numbers: &Numbers, filter: &[u8]) -> Vec<u8> {
         .list(plan.rlimits.len(), |w| rlimits(w, &plan.rlimits))
         .list(plan.guest_rlimits.len(), |w| rlimits(w, &plan.guest_rlimits))
         .list(plan.template.len(), |w| operations(w, &plan.template, numbers))
-        .list(plan.run.len(), |w| operations(w, &plan.run, numbers))
-        .data(filter);
+        .list(plan.run.len(), |w| operations(w, &plan.run, numbers));
+    domain(&mut writer, &plan.landlock);
+    writer.data(filters[0]).data(filters[1]);
     writer.bytes
 }
 
@@ -136,6 +141,19 @@ fn setup_flags(plan: &Plan, numbers: &Numbers) -> u64 {
         (!numbers.own_user_namespace, flags::HOST_USER_NAMESPACE),
     ];
     rows.iter().filter(|row| row.0).fold(0, |flags, row| flags | row.1)
+}
+
+/// What is restricted, what is kept inside, and where what is allowed; all of it zero: no domain.
+fn domain(writer: &mut Writer, landlock: &Landlock) {
+    let (abi, rules) = match landlock {
+        Landlock::Off | Landlock::Unavailable(_) => (0, &[][..]),
+        Landlock::Domain { abi, rules } => (*abi, rules.as_slice()),
+    };
+    writer.word(landlock::handled(abi)).word(landlock::scoped(abi)).list(rules.len(), |w| {
+        for rule in rules {
+            w.word(landlock::bits(rule.right, abi)).string(&rule.target);
+        }
+    });
 }
 
 fn sysctls(writer: &mut Writer, plan: &Plan) {
@@ -179,22 +197,16 @@ fn operations(writer: &mut Writer, operations: &[MountOp], numbers: &Numbers) {
     }
 }
 
-const fn unless_writable(access: Access) -> u64 {
-    match access {
-        Access::ReadOnly => RDONLY,
-        Access::ReadWrite => 0,
-    }
-}
-
 fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
+    let attributes = attributes(operation).unwrap_or_default();
     match operation {
         MountOp::Root { size_bytes, inodes } => {
             w.word(op::ROOT);
             let options = tmpfs_options(*size_bytes, *inodes, 0o755);
-            fresh(w, Step::MakeRoot, NOSUID | NODEV, c"tmpfs", &options);
+            fresh(w, Step::MakeRoot, attributes, c"tmpfs", &options);
         }
         MountOp::HostRoot => {
-            w.word(op::HOST_ROOT).word(RDONLY | NOSUID | NODEV);
+            w.word(op::HOST_ROOT).word(attributes);
         }
         MountOp::Dir { target, mode } => {
             w.word(op::DIR).word((*mode).into()).split(target);
@@ -205,30 +217,15 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
         MountOp::Symlink { target, to } => {
             w.word(op::SYMLINK).split(target).string(to);
         }
-        MountOp::Bind { source, target, access, devices } => {
-            let kind = if *devices { NOEXEC } else { NODEV };
-            let noexec = if in_run_postern(target) { NOEXEC } else { 0 };
-            let attributes = NOSUID | kind | noexec | unless_writable(*access);
-            bind(w, attributes, source, target);
-        }
-        MountOp::Tmpfs { target, size_bytes, inodes, mode, access, export } => {
+        MountOp::Bind { .. } => bind(w, attributes, operation),
+        MountOp::Tmpfs { .. } => tmpfs(w, attributes, operation, numbers),
+        MountOp::Proc { target, only_pids, .. } => {
             w.word(op::FRESH);
-            let mut options = tmpfs_options(*size_bytes, *inodes, *mode);
-            let noexec = if *export == Export::Exchange { NOEXEC } else { 0 };
-            // The workspace is the guest's; the exchange stays the service's.
-            if *export == Export::Workspace {
-                options.push((c"uid", numbers.launcher_uid.to_string()));
-                options.push((c"gid", numbers.launcher_gid.to_string()));
-            }
-            let attributes = NOSUID | NODEV | noexec | unless_writable(*access);
-            fresh(w, Step::MakeTmpfs, attributes, c"tmpfs", &options);
-            w.word(u64::from(*export != Export::No)).inside(target).split(target);
-        }
-        MountOp::Proc { target, access, only_pids } => {
-            w.word(op::FRESH);
-            let subset: &[_] = if *only_pids { &[(c"subset", "pid".to_owned())] } else { &[] };
-            let attributes = NOSUID | NODEV | NOEXEC | unless_writable(*access);
-            fresh(w, Step::MakeProc, attributes, c"proc", subset);
+            // What may not be traced may not be looked at: PID 1 belongs to the guest's own kernel
+            // uid where the service has no other.
+            let mut options = vec![(c"hidepid", "1".to_owned())];
+            options.extend(only_pids.then(|| (c"subset", "pid".to_owned())));
+            fresh(w, Step::MakeProc, attributes, c"proc", &options);
             w.word(0).inside(target).split(target);
         }
         MountOp::Devpts { target, max } => {
@@ -238,7 +235,7 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
                 (c"mode", "0620".to_owned()),
                 (c"max", max.to_string()),
             ];
-            fresh(w, Step::MakeDevpts, NOSUID | NOEXEC, c"devpts", &options);
+            fresh(w, Step::MakeDevpts, attributes, c"devpts", &options);
             w.word(0).inside(target).split(target);
         }
         MountOp::Mask { target, cover } => {
@@ -251,14 +248,10 @@ fn encode_operation(w: &mut Writer, operation: &MountOp, numbers: &Numbers) {
             w.word(op::READ_ONLY_SELF).inside(target);
         }
         MountOp::RunDirectory { target, keep } => {
-            w.word(op::RUN_DIRECTORY).word(RDONLY | NOSUID | NODEV | NOEXEC).inside(target);
+            w.word(op::RUN_DIRECTORY).word(attributes).inside(target);
             w.string(keep.as_deref().unwrap_or(c""));
         }
     }
-}
-
-fn in_run_postern(target: &CStr) -> bool {
-    target.to_bytes().starts_with(b"/run/postern/")
 }
 
 type Options = Vec<(&'static CStr, String)>;
@@ -284,9 +277,43 @@ fn fresh(
     }
 }
 
-fn bind(w: &mut Writer, attributes: u64, source: &Source, target: &CStr) {
-    w.word(op::BIND).word(attributes).word(source.dev).word(source.ino);
+fn bind(w: &mut Writer, attributes: u64, operation: &MountOp) {
+    let MountOp::Bind { source, target, owner, .. } = operation else { return };
+    w.word(if owner.is_some() { op::BIND_AS } else { op::BIND });
+    w.word(attributes).word(source.dev).word(source.ino);
     w.text(source.path.as_os_str().as_bytes()).split(target);
+}
+
+fn tmpfs(w: &mut Writer, attributes: u64, operation: &MountOp, numbers: &Numbers) {
+    let MountOp::Tmpfs { target, size_bytes, inodes, mode, export, .. } = operation else { return };
+    w.word(op::FRESH);
+    let mut options = tmpfs_options(*size_bytes, *inodes, *mode);
+    // The workspace is the guest's; the exchange stays the service's.
+    if *export == Export::Workspace {
+        options.push((c"uid", numbers.launcher_uid.to_string()));
+        options.push((c"gid", numbers.launcher_gid.to_string()));
+    }
+    fresh(w, Step::MakeTmpfs, attributes, c"tmpfs", &options);
+    let exported = match export {
+        Export::No => 0,
+        Export::Workspace if numbers.maps_workspace => wire::EXPORT_AS_OWN,
+        Export::Workspace | Export::Exchange => wire::EXPORT,
+    };
+    w.word(exported).inside(target).split(target);
+}
+
+/// The map of the one owner for whom the guest stands; empty without one.
+fn owner_map(plan: &Plan, ids: impl Fn(&Owner) -> (u32, u32)) -> Vec<u8> {
+    let owner = plan.template.iter().find_map(|operation| {
+        let MountOp::Bind { owner, .. } = operation else { return None };
+        owner.as_ref()
+    });
+    owner.map(ids).map_or_else(Vec::new, |(inside, outside)| id_map(inside, outside))
+}
+
+/// One line of an id map.
+fn id_map(inside: u32, outside: u32) -> Vec<u8> {
+    format!("{inside} {outside} 1").into_bytes()
 }
 
 /// What one run asks for.
@@ -347,54 +374,4 @@ fn search_path(environment: &[CString]) -> &OsStr {
 }
 
 #[cfg(test)]
-mod tests {
-    use postern_launcher::wire::{Reader, Request};
-
-    use super::*;
-
-    #[test]
-    fn paths_are_relative_to_the_root() {
-        type Row<'a> = (&'a CStr, &'a [u8], &'a [u8], &'a [u8]);
-        let rows: [Row<'_>; 3] = [
-            (c"/", b".\0", b".\0", b"\0"),
-            (c"/proc", b"proc\0", b".\0", b"proc\0"),
-            (c"/run/postern/stubs", b"run/postern/stubs\0", b"run/postern\0", b"stubs\0"),
-        ];
-        for (target, inside, parent, name) in rows {
-            let mut w = Writer::default();
-            w.inside(target).split(target);
-            let mut r = Reader::new(&w.bytes);
-            let read = [r.bytes().unwrap(), r.bytes().unwrap(), r.bytes().unwrap()];
-            assert_eq!(read, [inside, parent, name], "{target:?}");
-        }
-    }
-
-    #[test]
-    fn a_request_is_read_as_it_was_written() {
-        let arguments = [c"/bin/echo".to_owned(), c"".to_owned(), c"two words\n".to_owned()];
-        let environment = [c"PATH=/a".to_owned(), c"PATH=/b".to_owned()];
-        let (cwd, run_directory) = (Some(c"/tmp"), Some(c"run-1"));
-        let bytes = run(&Run {
-            arguments: &arguments,
-            environment: &environment,
-            cwd,
-            run_directory,
-            attest: true,
-            limit_inside: true,
-        });
-        let request = Request::read(&bytes).unwrap();
-        assert_eq!(request.flags, run_flags::ATTEST | run_flags::LIMIT_INSIDE);
-        assert_eq!((request.program, request.search), (c"/bin/echo", c"/b"));
-        assert_eq!((Some(request.cwd), Some(request.run_directory)), (cwd, run_directory));
-        let table = bytes[request.table..].chunks_exact(8);
-        let offsets: Vec<_> =
-            table.take(7).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
-        let text = |offset: u64| {
-            let at = usize::try_from(offset).unwrap();
-            CStr::from_bytes_until_nul(&bytes[at..]).unwrap().to_owned()
-        };
-        let [a, b, c, 0, d, e, 0] = offsets[..] else { panic!("{offsets:?}") };
-        assert_eq!([a, b, c].map(text), arguments);
-        assert_eq!([d, e].map(text), environment);
-    }
-}
+mod tests;

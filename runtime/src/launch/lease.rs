@@ -1,43 +1,50 @@
 //! One kernel uid per sandbox, leased among all users of this library on the machine.
 //!
 //! A lease is a lock on a file named after the id. It ends with the process that holds it, however
-//! that ends; an id is not given out again while processes of it exist.
+//! that ends, and a file that stays behind is one that nobody holds. An id is not given out while
+//! processes of it exist, so that two services that disagree about the directory still get two ids;
+//! nothing is read from the files.
 
-use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, openat,
+    stat, statat, unlinkat,
+};
 use rustix::io::Errno;
-use rustix::process::{Uid, getpriority_user};
+use rustix::process::{Uid, geteuid, getpriority_user};
 
 /// The environment variable that moves the runtime directory.
+///
+/// By default it is `/run/postern` for root, and for others `postern` in `$XDG_RUNTIME_DIR`, or
+/// `/tmp/postern-UID`. It must be a directory of the service's or of root's that nobody else can
+/// write to, and no symbolic link.
 pub const RUNTIME_DIRECTORY_VARIABLE: &str = "POSTERN_RUNTIME_DIR";
-const RUNTIME_DIRECTORY: &str = "/run/postern";
 
 /// A leased id, free again when dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) id: u32,
-    path: PathBuf,
+    directory: Arc<OwnedFd>,
     /// Held for its lock.
-    _lock: File,
+    _lock: OwnedFd,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         // While the lock is held: whoever opened the file before sees that it is no longer there.
-        // A file that stays behind is an unlocked one, which the next lease takes over.
-        fs::remove_file(&self.path).ok();
+        unlinkat(&self.directory, self.id.to_string(), AtFlags::empty()).ok();
     }
 }
 
 /// Why no id could be leased.
 #[derive(Debug)]
 pub(super) enum LeaseError {
-    /// The directory of locks cannot be used.
+    /// The directory of locks, or a file in it, cannot be used.
     Directory(PathBuf, io::Error),
     /// Every id is leased or has processes.
     Exhausted,
@@ -45,61 +52,97 @@ pub(super) enum LeaseError {
 
 /// Leases an id from an inclusive range, starting anywhere in it.
 pub(super) fn take(first: u32, last: u32) -> Result<Lease, LeaseError> {
-    let directory = directory()?;
+    take_in(&runtime_directory(), first, last)
+}
+
+fn take_in(root: &Path, first: u32, last: u32) -> Result<Lease, LeaseError> {
+    let directory = Arc::new(directory(root)?);
     let count = u64::from(last.saturating_sub(first)) + 1;
     let start = RandomState::new().build_hasher().finish() % count;
     for step in 0..count {
         let offset = u32::try_from((start + step) % count).unwrap_or_default();
         let id = first.saturating_add(offset);
-        let path = directory.join(id.to_string());
-        match lock(&path) {
-            Ok(Some(lock)) if has_no_process(id) => return Ok(Lease { id, path, _lock: lock }),
+        match lock(directory.as_fd(), &id.to_string()) {
+            Ok(Some(lock)) if has_no_process(id) => {
+                return Ok(Lease { id, directory, _lock: lock });
+            }
             Ok(_) => {}
-            Err(error) => return Err(LeaseError::Directory(path, error)),
+            Err(error) => {
+                return Err(LeaseError::Directory(root.join(IDS).join(id.to_string()), error));
+            }
         }
     }
     Err(LeaseError::Exhausted)
 }
 
-fn directory() -> Result<PathBuf, LeaseError> {
-    let root = std::env::var_os(RUNTIME_DIRECTORY_VARIABLE)
-        .map_or_else(|| PathBuf::from(RUNTIME_DIRECTORY), PathBuf::from);
-    let path = root.join("ids");
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
-    match made.and_then(|()| owned_by_us(&path)) {
-        Ok(()) => Ok(path),
-        Err(error) => Err(LeaseError::Directory(path, error)),
-    }
+const IDS: &str = "ids";
+
+fn runtime_directory() -> PathBuf {
+    let named = std::env::var_os(RUNTIME_DIRECTORY_VARIABLE).map(PathBuf::from);
+    named.unwrap_or_else(|| {
+        let sessions = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        // One that another user's session has left in the environment is of no use.
+        let is_own = |path: &PathBuf| {
+            path.is_absolute() && stat(path).is_ok_and(|found| found.st_uid == geteuid().as_raw())
+        };
+        match (geteuid(), sessions.filter(is_own)) {
+            (Uid::ROOT, _) => PathBuf::from("/run/postern"),
+            (_, Some(sessions)) => sessions.join("postern"),
+            (own, None) => PathBuf::from(format!("/tmp/postern-{}", own.as_raw())),
+        }
+    })
+}
+
+/// The directory of locks, made if missing, by a descriptor that no later rename can redirect.
+fn directory(root: &Path) -> Result<OwnedFd, LeaseError> {
+    let at = |path: PathBuf| move |error| LeaseError::Directory(path, error);
+    let root_directory = trusted(CWD, root).map_err(at(root.to_owned()))?;
+    trusted(root_directory.as_fd(), Path::new(IDS)).map_err(at(root.join(IDS)))
 }
 
 /// Somebody else's directory could hand one id to two sandboxes.
-fn owned_by_us(path: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    match found.is_dir()
-        && found.uid() == rustix::process::geteuid().as_raw()
-        && found.mode() & 0o022 == 0
-    {
-        true => Ok(()),
-        false => {
-            let why = "not a directory of this user's that nobody else can write";
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-        }
+fn trusted(parent: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    const OTHERS_WRITE: u32 = 0o022;
+    match mkdirat(parent, path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = openat(parent, path, flags, Mode::empty())?;
+    let found = fstat(&directory)?;
+    match is_trusted(&found) && found.st_mode & OTHERS_WRITE == 0 {
+        true => Ok(directory),
+        false => Err(refused("others can write to it, or it is another user's")),
     }
 }
 
-/// The lock on the file that is at `path` now; `None`: somebody holds it, or it has just gone.
-fn lock(path: &Path) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+/// Root could do anything anyway.
+fn is_trusted(found: &Stat) -> bool {
+    found.st_uid == geteuid().as_raw() || found.st_uid == 0
+}
+
+fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// The lock on the file of that name; `None`: somebody holds it, or it has just gone.
+fn lock(directory: BorrowedFd<'_>, name: &str) -> io::Result<Option<OwnedFd>> {
+    // Without waiting: the file could be a pipe.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let here = fstat(&file)?;
+    if FileType::from_raw_mode(here.st_mode) != FileType::RegularFile || !is_trusted(&here) {
+        return Err(refused("not a regular file of this user's"));
+    }
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     }
-    let here = file.metadata()?;
-    let there = fs::symlink_metadata(path).ok();
-    let same = there.is_some_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino()));
+    let there = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let same =
+        there.is_some_and(|there| (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino));
     Ok(same.then_some(file))
 }
 
@@ -109,25 +152,4 @@ fn has_no_process(id: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_lock_has_one_holder_until_it_is_dropped() {
-        let directory = std::env::temp_dir().join(format!("postern-lease-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("2000000000");
-        let first = lock(&path).unwrap();
-        assert!(first.is_some());
-        assert!(lock(&path).unwrap().is_none());
-        drop(first);
-        assert!(lock(&path).unwrap().is_some());
-        fs::remove_dir_all(&directory).unwrap();
-    }
-
-    #[test]
-    fn an_id_with_processes_is_not_free() {
-        assert!(!has_no_process(rustix::process::geteuid().as_raw()));
-        assert!(has_no_process(1_999_999_999));
-    }
-}
+mod tests;

@@ -2,9 +2,12 @@
 //!
 //! Makes no decision about isolation; what differs from host to host was decided by the plan.
 
+pub(crate) mod attributes;
 mod encode;
 mod image;
+mod landlock;
 mod lease;
+mod map_tools;
 mod object;
 pub(crate) mod socket;
 mod spawn;
@@ -14,14 +17,13 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use postern_init::record::{Kind, Record, facts};
 use postern_init::step::Step;
 use postern_launcher::wire::REQUEST_INLINE_MAX;
-use postern_seccomp::{Arch, Level, Program};
+use postern_seccomp::{Program, UserPolicy};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::process::Pid;
 
@@ -30,6 +32,7 @@ pub(crate) use image::installed_image;
 pub use image::{ImageSource, LAUNCHER_VARIABLE};
 pub use lease::RUNTIME_DIRECTORY_VARIABLE;
 
+use crate::attest::filters;
 use crate::error::{LaunchError, Phase, StepFailure, Symptom, likely};
 use crate::host::{Capability, Diagnosis, Host};
 use crate::plan::{Identity, KernelId, Plan, Tier};
@@ -49,6 +52,8 @@ pub(crate) struct Launcher {
     pub(crate) image: ImageSource,
     pub(crate) passed_over: Vec<ImageSource>,
     pub(crate) facts: u32,
+    /// Filters around the thread that started it, which its runs are under too.
+    pub(crate) outer_filters: Option<u32>,
     pub(crate) exports: Vec<OwnedFd>,
     /// Nobody waits for its end.
     left: AtomicBool,
@@ -89,20 +94,6 @@ pub(crate) struct Options {
     pub(crate) single_use: bool,
 }
 
-/// The filter of a level, assembled once per process.
-pub(crate) fn filter(level: Level) -> Result<Option<&'static Program>, LaunchError> {
-    static COMPAT: OnceLock<Option<Program>> = OnceLock::new();
-    if level != Level::Compat {
-        return Ok(None);
-    }
-    if let Some(program) = COMPAT.get() {
-        return Ok(program.as_ref());
-    }
-    let arch = Arch::native().map_err(LaunchError::Filter)?;
-    let program = postern_seccomp::program(level, arch).map_err(LaunchError::Filter)?;
-    Ok(COMPAT.get_or_init(|| program).as_ref())
-}
-
 impl Launcher {
     /// Starts a launcher and waits until its template stands.
     pub(crate) fn start(
@@ -113,9 +104,10 @@ impl Launcher {
         let deadline = Instant::now() + options.deadline;
         let (ids, lease) = take_ids(&plan.identity)?;
         let numbers = numbers(plan, host, ids, options);
-        let filter = filter(plan.seccomp)?;
-        let bytes = filter.map_or(&[][..], Program::as_bytes);
-        let setup = encode::setup(plan, &numbers, bytes);
+        let filter = plan.seccomp.native_program().map_err(LaunchError::Filter)?;
+        let policy = plan.seccomp_policy.as_ref().map(UserPolicy::program);
+        let filters = [filter, policy].map(|filter| filter.map_or(&[][..], Program::as_bytes));
+        let setup = encode::setup(plan, &numbers, filters);
         let spawned =
             spawn::spawn(spawn_flags(&numbers), &user_namespace(plan, host, ids, &numbers)?)?;
         let mut launcher = Launcher {
@@ -126,6 +118,7 @@ impl Launcher {
             image: spawned.image,
             passed_over: spawned.passed_over,
             facts: 0,
+            outer_filters: own_filters(),
             exports: Vec::new(),
             left: AtomicBool::new(false),
             _lease: lease,
@@ -206,6 +199,11 @@ impl Launcher {
     pub(crate) fn kill(&self) {
         spawn::kill(&self.pidfd);
     }
+}
+
+/// How many seccomp filters this thread is under.
+fn own_filters() -> Option<u32> {
+    filters(&std::fs::read_to_string("/proc/thread-self/status").ok()?)
 }
 
 /// `EAGAIN`: no room; `ETOOMANYREFS`: too many descriptors in flight.
@@ -291,7 +289,7 @@ const MAPPED_ID: u32 = 65_534;
 fn numbers(plan: &Plan, host: &Host, ids: KernelIds, options: Options) -> Numbers {
     let (launcher_uid, launcher_gid) = match plan.identity.tier {
         Tier::Privileged => (ids.uid, ids.gid),
-        Tier::MapWriter => (MAPPED_ID, MAPPED_ID),
+        Tier::MapWriter | Tier::Subordinate => (MAPPED_ID, MAPPED_ID),
         Tier::Unprivileged => (0, 0),
     };
     let own_user_namespace = plan.identity.tier != Tier::Privileged;
@@ -312,6 +310,7 @@ fn numbers(plan: &Plan, host: &Host, ids: KernelIds, options: Options) -> Number
         keep_capabilities,
         takes_ids: plan.identity.tier != Tier::Unprivileged,
         own_user_namespace,
+        maps_workspace: plan.identity.tier == Tier::Subordinate,
         single_use: options.single_use,
     }
 }
@@ -333,9 +332,10 @@ fn user_namespace(
             // Exec as uid 0 keeps all that there is.
             keep_capabilities: if host.uid == 0 { 0 } else { numbers.keep_capabilities },
         },
-        Tier::MapWriter => UserNamespace::Mapped {
+        Tier::MapWriter | Tier::Subordinate => UserNamespace::Mapped {
             uid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.uid, ids.uid),
             gid_map: format!("0 {} 1\n{MAPPED_ID} {} 1\n", host.gid, ids.gid),
+            tools: plan.identity.map_tools.clone(),
         },
         Tier::Unprivileged => UserNamespace::OneId {
             uid_map: CString::new(format!("0 {} 1", host.uid)).map_err(nul)?,
@@ -344,14 +344,18 @@ fn user_namespace(
     })
 }
 
+/// The launcher's fact about keyrings.
+pub(crate) const NO_KEYRINGS: u32 = facts::NO_KEYRINGS;
+
 /// The facts of a launcher that are worth telling, as words.
 pub(crate) fn fact_names(bits: u32) -> Vec<&'static str> {
     let rows = [
         (facts::CLONE3_REFUSED, "clone3 refused, clone used"),
         (facts::NO_KEYRINGS, "no session keyring: the kernel or an outer filter has none for us"),
-        (facts::LAUNCHER_LIMITS_MISSING, "inotify limits not lowered"),
+        (facts::LAUNCHER_LIMITS_MISSING, "inotify and fanotify limits not lowered"),
         (facts::IPC_LIMITS_MISSING, "ipc limits not lowered"),
         (facts::MOVED_ROOT, "root moved, pivot_root does not work on this root"),
+        (facts::WORKSPACE_BY_GROUP, "owned workspace reached by group: tmpfs cannot be id-mapped"),
         (facts::HOST_PROC, "id maps written through the outer /proc, no fresh one here"),
     ];
     rows.iter().filter(|row| bits & row.0 != 0).map(|row| row.1).collect()

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use postern_init::step::Step;
 
 use crate::error::Phase;
-use crate::plan::{MountOp, Plan, Rlimit};
+use crate::plan::{Landlock, MountOp, Plan, Rlimit};
 
 /// The object of a step, in words; empty where the step says it all.
 pub(super) fn of(plan: &Plan, phase: Phase, step: Step, index: u32) -> String {
@@ -17,6 +17,8 @@ pub(super) fn of(plan: &Plan, phase: Phase, step: Step, index: u32) -> String {
         limit(&plan.rlimits)
     } else if step == Step::GuestRlimit {
         limit(&plan.guest_rlimits)
+    } else if matches!(step, Step::LandlockPlace | Step::LandlockRule) {
+        rule(plan, index)
     } else if step == Step::WorkingDirectory {
         Some(lossy(&plan.cwd))
     } else {
@@ -27,6 +29,13 @@ pub(super) fn of(plan: &Plan, phase: Phase, step: Step, index: u32) -> String {
         }
     };
     found.unwrap_or_default()
+}
+
+fn rule(plan: &Plan, index: usize) -> Option<String> {
+    match &plan.landlock {
+        Landlock::Domain { rules, .. } => rules.get(index).map(|rule| lossy(&rule.target)),
+        Landlock::Off | Landlock::Unavailable(_) => None,
+    }
 }
 
 fn operation(operation: &MountOp) -> String {

@@ -14,10 +14,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
 use super::image::{self, ImageSource};
+use super::map_tools::{self, ToolFailure};
 use super::socket::timespec;
 use super::sys::{Birth, BirthFailure, Maps, Newborn, give_birth};
 use crate::error::{LaunchError, Phase, StepFailure, Symptom, likely};
 use crate::host::Diagnosis;
+use crate::plan::MapToolPaths;
 
 /// Numbers below this one have a meaning in the child.
 const FIRST_FREE_FD: i32 = 16;
@@ -28,8 +30,8 @@ pub(super) enum UserNamespace {
     Shared { keep_capabilities: u64 },
     /// A new one with one extent, which the child writes.
     OneId { uid_map: CString, gid_map: CString },
-    /// A new one whose maps only the service may write.
-    Mapped { uid_map: String, gid_map: String },
+    /// A new one whose maps only the service may write, or these tools.
+    Mapped { uid_map: String, gid_map: String, tools: Option<MapToolPaths> },
 }
 
 /// A launcher that has exec'ed its image.
@@ -115,40 +117,50 @@ fn spawn_from(
     let born = match user {
         UserNamespace::Shared { .. } => born(&birth(Maps::None)),
         UserNamespace::OneId { uid_map, gid_map } => born(&birth(Maps::Child { uid_map, gid_map })),
-        UserNamespace::Mapped { uid_map, gid_map } => {
+        UserNamespace::Mapped { uid_map, gid_map, tools } => {
             let (gate, key) = pipe_with(PipeFlags::CLOEXEC)
                 .map_err(|errno| prepare("make a pipe")(errno.into()))?;
             let (ended, end) = pipe_with(PipeFlags::CLOEXEC)
                 .map_err(|errno| prepare("make a pipe")(errno.into()))?;
             let (gate, alive) = (high(gate.as_fd())?, high(end.as_fd())?);
             let birth = birth(Maps::Parent { gate: number(&gate), alive: number(&alive) });
-            let newborn = give_birth(&birth).map_err(|errno| (Step::CloneLauncher, errno));
+            let newborn = give_birth(&birth);
             // The child's copy alone tells when it is over.
             drop((end, alive));
-            newborn.and_then(|newborn| admit(newborn, &ended, uid_map, gid_map, &key))
+            let maps = [("uid_map", uid_map.as_str()), ("gid_map", gid_map.as_str())];
+            newborn
+                .map_err(|errno| Stillborn::Step(Step::CloneLauncher, errno))
+                .and_then(|newborn| admit(newborn, &ended, maps, tools.as_ref(), &key))
         }
     };
     match born {
         Ok(pidfd) => Ok(Ok((pidfd, ours))),
-        Err((Step::Exec, errno)) => Ok(Err(errno)),
-        Err(failure) => Err(step_failure(failure)),
+        Err(Stillborn::Step(Step::Exec, errno)) => Ok(Err(errno)),
+        Err(Stillborn::Step(step, errno)) => Err(step_failure((step, errno))),
+        Err(Stillborn::Tool(failure)) => Err(failure.into()),
     }
 }
 
 /// The parent sleeps until the exec, so that the answer is there when it goes on.
-fn born(birth: &Birth<'_>) -> Result<OwnedFd, BirthFailure> {
-    let newborn = give_birth(birth).map_err(|errno| (Step::CloneLauncher, errno))?;
+fn born(birth: &Birth<'_>) -> Result<OwnedFd, Stillborn> {
+    let newborn = give_birth(birth).map_err(|errno| Stillborn::Step(Step::CloneLauncher, errno))?;
     finish(newborn)
 }
 
-fn finish(newborn: Newborn<'_>) -> Result<OwnedFd, BirthFailure> {
+fn finish(newborn: Newborn<'_>) -> Result<OwnedFd, Stillborn> {
     match newborn.failure() {
         None => Ok(newborn.pidfd),
-        Some(failure) => {
+        Some((step, errno)) => {
             reap(&newborn.pidfd);
-            Err(failure)
+            Err(Stillborn::Step(step, errno))
         }
     }
+}
+
+/// Why a launcher did not come to its exec.
+enum Stillborn {
+    Step(Step, Errno),
+    Tool(ToolFailure),
 }
 
 /// Writes the maps, opens the gate, and waits for the exec: until then the child runs in this
@@ -156,16 +168,14 @@ fn finish(newborn: Newborn<'_>) -> Result<OwnedFd, BirthFailure> {
 fn admit(
     newborn: Newborn<'_>,
     ended: &OwnedFd,
-    uid_map: &str,
-    gid_map: &str,
+    maps: [(&'static str, &str); 2],
+    tools: Option<&MapToolPaths>,
     key: &OwnedFd,
-) -> Result<OwnedFd, BirthFailure> {
-    let map = |name, map, step| write_map(newborn.pid, name, map).map_err(|errno| (step, errno));
-    let mapped = map("uid_map", uid_map, Step::WriteUidMap)
-        .and_then(|()| map("gid_map", gid_map, Step::WriteGidMap));
-    let admitted = mapped.and_then(|()| {
+) -> Result<OwnedFd, Stillborn> {
+    let admitted = map_ids(newborn.pid, maps, tools).and_then(|()| {
         let sent = rustix::io::write(key, &[1]);
-        sent.map(drop).map_err(|errno| (Step::WriteUidMap, Errno(errno.raw_os_error())))
+        let errno = |errno: rustix::io::Errno| Errno(errno.raw_os_error());
+        sent.map(drop).map_err(|error| Stillborn::Step(Step::WriteUidMap, errno(error)))
     });
     if admitted.is_err() {
         kill(&newborn.pidfd);
@@ -178,6 +188,24 @@ fn admit(
             Err(failure)
         }
     }
+}
+
+/// Has both maps written, by the tools where there are any.
+fn map_ids(
+    pid: i32,
+    [uid, gid]: [(&'static str, &str); 2],
+    tools: Option<&MapToolPaths>,
+) -> Result<(), Stillborn> {
+    let Some(tools) = tools else {
+        let write = |(name, map), step| {
+            write_map(pid, name, map).map_err(|errno| Stillborn::Step(step, errno))
+        };
+        write(uid, Step::WriteUidMap)?;
+        return write(gid, Step::WriteGidMap);
+    };
+    let run = |tool, (name, map)| map_tools::write(tool, pid, name, map).map_err(Stillborn::Tool);
+    run(&tools.newuidmap, uid)?;
+    run(&tools.newgidmap, gid)
 }
 
 fn write_map(pid: i32, name: &str, map: &str) -> Result<(), Errno> {

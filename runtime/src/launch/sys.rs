@@ -122,21 +122,14 @@ fn be_born(shared: &mut Shared<'_>) -> ! {
 fn prepare(birth: &Birth<'_>) -> Result<Fd, BirthFailure> {
     const IMAGE: Fd = Fd(5);
     const ALIVE: Fd = Fd(6);
+    const GATE: Fd = Fd(7);
     keep_capabilities(birth.keep_capabilities).map_err(|errno| (Step::KeepCapabilities, errno))?;
     match birth.maps {
-        Maps::None => {}
+        Maps::None | Maps::Parent { .. } => {}
         Maps::Child { uid_map, gid_map } => {
             write(c"/proc/self/setgroups", c"deny", Step::DenySetgroups)?;
             write(c"/proc/self/uid_map", uid_map, Step::WriteUidMap)?;
             write(c"/proc/self/gid_map", gid_map, Step::WriteGidMap)?;
-        }
-        Maps::Parent { gate, .. } => {
-            let mut word = [0u8; 1];
-            match sys::read(gate, &mut word) {
-                Ok(1) => {}
-                Ok(_) => return Err((Step::WriteUidMap, Errno::EPERM)),
-                Err(errno) => return Err((Step::WriteUidMap, errno)),
-            }
         }
     }
     let place = |from: Fd, onto: i32, flags| {
@@ -149,14 +142,28 @@ fn prepare(birth: &Birth<'_>) -> Result<Fd, BirthFailure> {
     place(birth.host, HOST_FD, 0)?;
     place(birth.image, IMAGE.0, O_CLOEXEC)?;
     let first_closed = match birth.maps {
-        Maps::Parent { alive, .. } => {
+        Maps::Parent { gate, alive } => {
             place(alive, ALIVE.0, O_CLOEXEC)?;
-            ALIVE.0 + 1
+            place(gate, GATE.0, O_CLOEXEC)?;
+            GATE.0 + 1
         }
         Maps::None | Maps::Child { .. } => ALIVE.0,
     };
     sys::close_from(first_closed).map_err(|errno| (Step::Descriptors, errno))?;
+    match birth.maps {
+        // Only now: with a copy of the key among its descriptors it would outlive its host here.
+        Maps::Parent { .. } => pass(GATE).map_err(|errno| (Step::WriteUidMap, errno))?,
+        Maps::None | Maps::Child { .. } => {}
+    }
     Ok(IMAGE)
+}
+
+/// Waits for the parent's word; its death is one too.
+fn pass(gate: Fd) -> Result<(), Errno> {
+    match sys::read(gate, &mut [0u8; 1])? {
+        1 => Ok(()),
+        _ => Err(Errno::EPERM),
+    }
 }
 
 /// Ambient capabilities are those that an exec leaves to a uid other than 0.

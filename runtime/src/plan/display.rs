@@ -7,8 +7,8 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::{
-    Access, Export, Identity, KernelId, MountOp, NamespaceSet, Need, Plan, Resource, Rlimit,
-    SourceKind, Sysctl, SysctlScope, Tier, Warning,
+    Access, Export, Identity, KernelId, Landlock, LandlockRight, LandlockRule, MountOp,
+    NamespaceSet, Need, Plan, Resource, Rlimit, SourceKind, Sysctl, SysctlScope, Tier, Warning,
 };
 
 /// Contents longer than this are given by length alone.
@@ -37,8 +37,19 @@ impl fmt::Display for Plan {
         }
         sysctls(f, &self.sysctls, SysctlScope::RunUser)?;
         rlimits(f, "rlimit", &self.rlimits)?;
+        landlock(f, &self.landlock)?;
         writeln!(f, "seccomp {}", self.seccomp)?;
         rlimits(f, "guest-rlimit", &self.guest_rlimits)?;
+        if let Some(policy) = &self.seccomp_policy {
+            let name = policy.name().escape_debug();
+            let (matched, mismatched) = (policy.matched(), policy.mismatched());
+            writeln!(
+                f,
+                "guest-seccomp {name} rules {} match {matched} mismatch {mismatched} sha256 {}",
+                policy.rules().len(),
+                policy.program().digest(),
+            )?;
+        }
         writeln!(f, "cwd {}", Escaped(&self.cwd))?;
         for variable in &self.env {
             writeln!(f, "env {}", Escaped(variable))?;
@@ -52,6 +63,7 @@ fn identity(f: &mut fmt::Formatter<'_>, identity: &Identity) -> fmt::Result {
     let tier = match identity.tier {
         Tier::Privileged => "privileged",
         Tier::MapWriter => "map-writer",
+        Tier::Subordinate => "subordinate",
         Tier::Unprivileged => "unprivileged",
     };
     writeln!(f, "tier {tier}")?;
@@ -122,14 +134,15 @@ impl fmt::Display for MountOp {
             Self::Symlink { target, to } => {
                 write!(f, "symlink {} to {}", Escaped(target), Escaped(to))
             }
-            Self::Bind { source, target, access, devices } => {
+            Self::Bind { source, target, access, devices, owner } => {
                 let kind = match (source.kind, devices) {
                     (SourceKind::Dir, _) => "dir",
                     (SourceKind::File, false) => "file",
                     (SourceKind::File, true) => "device",
                 };
                 let path = source.path.as_os_str().as_bytes().escape_ascii();
-                write!(f, "bind {} {access} {kind} from {path}", Escaped(target))
+                write!(f, "bind {} {access} {kind} from {path}", Escaped(target))?;
+                owner.iter().try_for_each(|owner| write!(f, " as {}:{}", owner.uid, owner.gid))
             }
             Self::Tmpfs { target, size_bytes, inodes, mode, access, export } => {
                 write!(f, "tmpfs {} {access} size={size_bytes} ", Escaped(target))?;
@@ -187,6 +200,28 @@ fn sysctls(f: &mut fmt::Formatter<'_>, sysctls: &[Sysctl], scope: SysctlScope) -
         writeln!(f, "sysctl {name} {}={} {need}", Escaped(&sysctl.path), Escaped(&sysctl.value))?;
     }
     Ok(())
+}
+
+/// The domain, and each of its rules.
+fn landlock(f: &mut fmt::Formatter<'_>, landlock: &Landlock) -> fmt::Result {
+    match landlock {
+        Landlock::Off => writeln!(f, "landlock off"),
+        Landlock::Unavailable(found) => writeln!(f, "landlock none: {found}"),
+        Landlock::Domain { abi, rules } => {
+            writeln!(f, "landlock abi {abi}")?;
+            let line = |rule: &LandlockRule| {
+                let right = match rule.right {
+                    LandlockRight::Read => "read",
+                    LandlockRight::Files => "files",
+                    LandlockRight::Devices => "devices",
+                    LandlockRight::Tree => "tree",
+                };
+                (right, Escaped(&rule.target).to_string())
+            };
+            let mut lines = rules.iter().map(line);
+            lines.try_for_each(|(right, target)| writeln!(f, "landlock {right} {target}"))
+        }
+    }
 }
 
 /// Limits under a heading.

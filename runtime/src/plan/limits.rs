@@ -60,9 +60,14 @@ fn within_hard_limits(rows: &[(Resource, Option<u64>)], host: &Host) -> Vec<Rlim
         .collect()
 }
 
-/// Inotify instances and watches of all runs of one sandbox; the kernel's own default is 128.
-const INOTIFY: [(&core::ffi::CStr, &core::ffi::CStr); 2] =
-    [(c"user/max_inotify_instances", c"128"), (c"user/max_inotify_watches", c"65536")];
+/// Inotify instances and watches of all runs of one sandbox; the kernel's own default is 128
+/// for a uid, of which some must be left to a service that shares its own. No guest needs fanotify,
+/// whose marks pin inodes.
+const NOTIFY: [(&core::ffi::CStr, &core::ffi::CStr); 3] = [
+    (c"user/max_inotify_instances", c"64"),
+    (c"user/max_inotify_watches", c"65536"),
+    (c"user/max_fanotify_groups", c"0"),
+];
 
 /// System V segments and queues, and POSIX queues, of one run.
 const IPC: [(&core::ffi::CStr, &core::ffi::CStr); 3] =
@@ -81,8 +86,8 @@ pub(super) fn sysctls(
     };
     // A launcher without a user namespace of its own would lower the host's limits.
     match identity.tier {
-        Tier::MapWriter | Tier::Unprivileged => {
-            for (path, value) in INOTIFY {
+        Tier::MapWriter | Tier::Subordinate | Tier::Unprivileged => {
+            for (path, value) in NOTIFY {
                 push(SysctlScope::LauncherUser, path, value, Need::Reported);
             }
         }

@@ -6,32 +6,41 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use postern_seccomp::Level;
+use postern_seccomp::{Level, UserPolicy};
 
 mod dev;
 mod display;
 mod env;
 mod etc;
 mod identity;
+mod landlock;
 mod limits;
 mod mounts;
 mod proc;
 mod python;
 mod resolve;
 mod rules;
+mod set_id;
+mod shared;
+mod subordinate;
 mod system;
 mod text;
 mod tree;
 mod user;
+mod warning;
 mod workspace;
 
 pub(crate) use dev::DEVICES;
 pub(crate) use env::search_path;
 pub(crate) use etc::ETC_ENTRIES;
+pub use landlock::{Landlock, LandlockRight, LandlockRule};
 pub(crate) use mounts::EXCHANGE;
+pub(crate) use proc::ROOTS_ALONE;
 pub use python::{Interpreter, Python};
 pub use resolve::{Wants, resolve, resolve_with};
+pub use shared::WhyShared;
 pub(crate) use system::SYSTEM_DIRECTORIES;
+pub use warning::Warning;
 
 /// What one launch will do, in the order in which it is done.
 ///
@@ -65,8 +74,12 @@ pub struct Plan {
     pub cwd: CString,
     /// The guest's whole environment, `NAME=value`, before the run's own additions.
     pub env: Vec<CString>,
+    /// The Landlock domain, entered after the last mount and before the filter.
+    pub landlock: Landlock,
     /// The system-call filter.
     pub seccomp: Level,
+    /// A second filter, for the guest's program and what it starts.
+    pub seccomp_policy: Option<UserPolicy>,
     /// What is known about the guest's Python interpreter; not part of the printed plan.
     pub python: Python,
     /// What the caller should know although the launch goes on, such as a shared kernel uid.
@@ -81,6 +94,9 @@ pub enum Tier {
     /// `CAP_SETUID`, `CAP_SETGID` and `CAP_SETFCAP` only, as root in a default container: the
     /// library writes a two-extent map for the launcher.
     MapWriter,
+    /// No such capability, and subordinate ids: newuidmap(1) and newgidmap(1) write a two-extent
+    /// map for the launcher.
+    Subordinate,
     /// No such capability: the launcher maps its own uid, and nothing else.
     Unprivileged,
 }
@@ -100,6 +116,19 @@ pub struct Identity {
     pub kernel_gid: KernelId,
     /// Supplementary groups that stay with the guest because this host cannot drop them.
     pub shared_groups: Vec<u32>,
+    /// Why the guest's kernel uid is the service's own; `None` where it is not.
+    pub why_shared: Option<WhyShared>,
+    /// What writes the launcher's maps, for [`Tier::Subordinate`] alone.
+    pub map_tools: Option<MapToolPaths>,
+}
+
+/// Where the set-uid tools are that write subordinate ids into a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapToolPaths {
+    /// newuidmap(1).
+    pub newuidmap: PathBuf,
+    /// newgidmap(1).
+    pub newgidmap: PathBuf,
 }
 
 /// Where a kernel id comes from.
@@ -180,6 +209,8 @@ pub enum MountOp {
         access: Access,
         /// Whether device nodes work through it: only for the nodes of `/dev`.
         devices: bool,
+        /// Whose files the guest's are on the host: the mount is id-mapped. `None`: as they are.
+        owner: Option<Owner>,
     },
     /// A fresh tmpfs.
     Tmpfs {
@@ -251,6 +282,15 @@ pub struct Source {
     pub dev: u64,
     /// Inode number that the launcher must find again.
     pub ino: u64,
+}
+
+/// An owner on the host, for whom the guest's kernel ids stand on an id-mapped mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// Its uid, never 0 unless the filter keeps set-id bits away.
+    pub uid: u32,
+    /// Its gid, likewise.
+    pub gid: u32,
 }
 
 /// What kind of mount point a source needs.
@@ -347,19 +387,4 @@ pub enum Resource {
     Stack,
     /// Seconds of processor time.
     Cpu,
-}
-
-/// Something weaker than the default promise that the host or the profile brought about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Warning {
-    /// The guest's kernel uid is the service's own.
-    SharedUid(u32),
-    /// The guest keeps these supplementary groups.
-    SharedGroups(Vec<u32>),
-    /// The workspace is a directory without a size limit of ours.
-    UnboundedWorkspace,
-    /// No system-call filter.
-    SeccompOff,
-    /// The guest shares this namespace with the host's service.
-    SharedNamespace(&'static str),
 }

@@ -40,6 +40,7 @@ pub(super) fn mounts(
 ) -> Result<Mounts, Refusal> {
     rules::rootfs(profile, host)?;
     rules::venv(profile, host)?;
+    rules::sources_unplanted(profile, host)?;
     workspace::check(profile, host, identity)?;
     let workspace = workspace::target(profile, host)?;
     let mut tree = match profile.root {
@@ -58,7 +59,7 @@ pub(super) fn mounts(
     if profile.root == Root::Curated {
         tree.dir(Field::new("workspace"), &workspace, 0o755)?;
     }
-    workspace::add(&mut tree, profile, &workspace)?;
+    workspace::add(&mut tree, profile, identity, &workspace)?;
     user::list_fields(&mut tree, profile)?;
     user::ordered(&mut tree, profile)?;
     python::add(&mut tree, profile, identity)?;
@@ -184,7 +185,7 @@ fn run(profile: &SandboxProfile, tree: &Tree<'_>, wants: Wants) -> Result<Vec<Mo
         let keep = (!profile.stubs.is_empty()).then(|| c"stubs".to_owned());
         ops.push(MountOp::RunDirectory { target: c_string(field, EXCHANGE)?, keep });
     }
-    ops.extend(proc::run(profile)?);
+    ops.extend(proc::run(profile, tree.host())?);
     ops.extend(dev::terminals(profile)?);
     if tree.is_fresh(Path::new("/tmp")) {
         ops.push(MountOp::Tmpfs {

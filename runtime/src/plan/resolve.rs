@@ -4,10 +4,10 @@ use std::ffi::CString;
 
 use postern_seccomp::Level;
 
-use super::mounts::mounts;
+use super::mounts::{Mounts, mounts};
 use super::text::c_string;
-use super::{Identity, NamespaceSet, Plan, Tier, Warning};
-use super::{env, identity, limits};
+use super::{Identity, NamespaceSet, Plan, Tier, Warning, WhyShared};
+use super::{env, identity, landlock, limits};
 use crate::error::Refusal;
 use crate::host::{Capability, Host};
 use crate::profile::{Field, Loopback, SandboxProfile, Sharing, Workspace, check};
@@ -38,9 +38,11 @@ pub fn resolve(profile: &SandboxProfile, host: &Host) -> Result<Plan, Refusal> {
 pub fn resolve_with(profile: &SandboxProfile, host: &Host, wants: Wants) -> Result<Plan, Refusal> {
     check(profile)?;
     let identity = identity::identity(profile, host)?;
+    let (identity, mounts) = with_mounts(profile, host, identity, wants)?;
     let namespaces = namespaces(profile);
     let ahead = ahead(namespaces, &identity, host);
-    let mounts = mounts(profile, host, &identity, wants)?;
+    let operations = [mounts.template.as_slice(), mounts.run.as_slice()];
+    let landlock = landlock::landlock(profile.landlock, host.landlock, &operations)?;
     Ok(Plan {
         namespaces,
         ahead,
@@ -54,11 +56,35 @@ pub fn resolve_with(profile: &SandboxProfile, host: &Host, wants: Wants) -> Resu
         oom_score_adj: profile.oom_score_adj,
         cwd: c_string(Field::new("cwd"), &mounts.cwd)?,
         env: env::environment(profile, &mounts.workspace)?,
+        landlock,
         seccomp: profile.seccomp,
+        seccomp_policy: profile.user_policy()?,
         python: mounts.python,
         warnings: warnings(profile, &identity, namespaces),
         identity,
     })
+}
+
+/// The mounts, and the identity that can use them: an environment's interpreter may be one that no
+/// id but the service's own may run.
+fn with_mounts(
+    profile: &SandboxProfile,
+    host: &Host,
+    identity: Identity,
+    wants: Wants,
+) -> Result<(Identity, Mounts), Refusal> {
+    let is_named = profile.host_uid.is_some() || profile.host_gid.is_some();
+    match mounts(profile, host, &identity, wants) {
+        Err(Refusal::VenvPythonForbidden { path, .. })
+            if identity.tier == Tier::Subordinate && !is_named =>
+        {
+            let own = identity::own(profile, host, WhyShared::Needs { path })?;
+            let mounts = mounts(profile, host, &own, wants)?;
+            Ok((own, mounts))
+        }
+        Ok(mounts) => Ok((identity, mounts)),
+        Err(refusal) => Err(refusal),
+    }
 }
 
 /// The namespaces of a run's own.
@@ -77,7 +103,7 @@ fn namespaces(profile: &SandboxProfile) -> NamespaceSet {
 /// only from outside the run; net where the launcher may bring `lo` up in it.
 fn ahead(own: NamespaceSet, identity: &Identity, host: &Host) -> NamespaceSet {
     let may_configure = match identity.tier {
-        Tier::MapWriter | Tier::Unprivileged => true,
+        Tier::MapWriter | Tier::Subordinate | Tier::Unprivileged => true,
         Tier::Privileged => host.capabilities.has(Capability::NetAdmin),
     };
     NamespaceSet {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::tree::{Place, Tree};
 use crate::error::Refusal;
 use crate::host::{FileFact, FileKind, FoundFile, Host};
-use crate::profile::{Field, SandboxProfile};
+use crate::profile::{BindAccess, Field, MountSpec, SandboxProfile, Workspace, list_binds};
 
 /// The file at a source, or why there is none.
 pub(super) fn required<'a>(
@@ -40,6 +40,49 @@ pub(super) fn bindable<'a>(
         return Err(Refusal::SourceProc { field, path: path.to_owned() });
     }
     Ok(found)
+}
+
+/// No source lies behind a symbolic link in a directory that guests may write to: an earlier guest
+/// may have made it, and it leads wherever that guest wanted.
+pub(super) fn sources_unplanted(profile: &SandboxProfile, host: &Host) -> Result<(), Refusal> {
+    let binds = list_binds(profile).map(|bind| (bind.field, bind.source, bind.access));
+    let mounts = profile.mounts.iter().enumerate().filter_map(|(index, mount)| match mount {
+        MountSpec::Bind { source, access, .. } => {
+            Some((Field::new("mounts").at(index), source.as_path(), *access))
+        }
+        MountSpec::Tmpfs { .. }
+        | MountSpec::Dir { .. }
+        | MountSpec::Symlink { .. }
+        | MountSpec::File { .. } => None,
+    });
+    let sources: Vec<_> = binds.chain(mounts).collect();
+    let workspace = match &profile.workspace {
+        Workspace::Directory { path, .. } => Some(path.as_path()),
+        Workspace::Owned { .. } => None,
+    };
+    let written = sources.iter().filter(|(.., access)| *access == BindAccess::ReadWrite);
+    let written = written.map(|(_, source, _)| *source).chain(workspace);
+    let found = |path| match host.file(path) {
+        Some(FileFact::Found(found)) => Some(&found.canonical),
+        Some(FileFact::Missing | FileFact::Dangling { .. } | FileFact::Unreachable { .. })
+        | None => None,
+    };
+    for writable in written {
+        let Some(base) = found(writable) else { continue };
+        for (field, path, _) in &sources {
+            let inside = path.strip_prefix(writable).or_else(|_| path.strip_prefix(base));
+            let (Ok(rest), Some(canonical)) = (inside, found(path)) else { continue };
+            if *canonical != base.join(rest) && *path != writable {
+                let (field, path) = (field.part("source"), (*path).to_owned());
+                return Err(Refusal::SourceBehindLink {
+                    field,
+                    path,
+                    writable: writable.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A directory where one is needed.
@@ -78,6 +121,7 @@ pub(super) fn cwd(tree: &Tree<'_>, cwd: &Path) -> Result<(), Refusal> {
         (_, Place::Inside(behind)) => match tree.host().file(&behind) {
             Some(FileFact::Found(found)) => directory(field, cwd, found),
             Some(FileFact::Missing | FileFact::Dangling { .. }) => missing(),
+            Some(FileFact::Unreachable { errno: libc::ELOOP }) => missing(),
             Some(FileFact::Unreachable { .. }) | None => Ok(()),
         },
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::tree::{Bounds, Tree};
-use super::{Access, Export, Identity, identity, rules};
+use super::{Access, Export, Identity, Owner, Tier, identity, rules, set_id};
 use crate::error::Refusal;
 use crate::host::{Capability, FileFact, FileKind, FoundFile, Host};
 use crate::profile::{Field, Root, SandboxProfile, WORKSPACE, Workspace, WorkspaceAccess};
@@ -56,13 +56,15 @@ pub(super) fn target(profile: &SandboxProfile, host: &Host) -> Result<PathBuf, R
 pub(super) fn add(
     tree: &mut Tree<'_>,
     profile: &SandboxProfile,
+    identity: &Identity,
     target: &Path,
 ) -> Result<(), Refusal> {
     let field = Field::new("workspace");
     match (&profile.workspace, directory(profile, tree.host())?) {
-        (Workspace::Directory { .. }, Some(found)) => {
-            tree.bind(field, found, target, Access::ReadWrite)
-        }
+        (Workspace::Directory { .. }, Some(found)) => match owner(profile, identity, found) {
+            Some(owner) => tree.bind_as(field, found, target, owner),
+            None => tree.bind(field, found, target, Access::ReadWrite),
+        },
         (Workspace::Owned { size_bytes, inodes }, _) => {
             let bounds = Bounds {
                 size_bytes: *size_bytes,
@@ -93,10 +95,43 @@ pub(super) fn check(
             mode: found.mode,
             id: identity::known_uid(identity),
         }),
+        WorkspaceAccess::Mapped => mappable(profile, identity, found, path),
         WorkspaceAccess::Shared if is_shareable(found, host) => Ok(()),
         WorkspaceAccess::Shared => {
             Err(Refusal::WorkspaceNotOwned { path: path.clone(), owner: found.uid })
         }
+    }
+}
+
+/// The owner for whom the guest stands in a mapped workspace; `None` where its ids are the owner's
+/// already, or the workspace is not mapped.
+fn owner(profile: &SandboxProfile, identity: &Identity, found: &FoundFile) -> Option<Owner> {
+    let Workspace::Directory { access: WorkspaceAccess::Mapped, .. } = &profile.workspace else {
+        return None;
+    };
+    let is_owners = identity::known_uid(identity) == Some(found.uid);
+    (!is_owners).then_some(Owner { uid: found.uid, gid: found.gid })
+}
+
+/// Whether a guest that stands for a directory's owner can be had, and does no harm.
+fn mappable(
+    profile: &SandboxProfile,
+    identity: &Identity,
+    found: &FoundFile,
+    path: &Path,
+) -> Result<(), Refusal> {
+    const OWNER_WRITES: u32 = 0o300;
+    let (path, owner, group, mode) = (path.to_owned(), found.uid, found.gid, found.mode);
+    let Some(Owner { uid, gid }) = self::owner(profile, identity, found) else { return Ok(()) };
+    if identity.tier != Tier::Privileged {
+        return Err(Refusal::WorkspaceNotMappable { path, owner });
+    }
+    if (uid == 0 || gid == 0) && !set_id::are_kept_away(profile.seccomp) {
+        return Err(Refusal::WorkspaceOfRoot { path, owner, group });
+    }
+    match mode & OWNER_WRITES {
+        OWNER_WRITES => Ok(()),
+        _ => Err(Refusal::WorkspaceNotWritable { path, owner, mode, id: Some(uid) }),
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) struct End {
     pub(super) guest: Option<Ending>,
     pub(super) failure: Option<LaunchError>,
     pub(super) init_signal: Option<i32>,
-    /// PID 1 waits for the host's inspection.
-    pub(super) confined: bool,
+    /// What PID 1 said when it began to wait for the host's inspection.
+    pub(super) confined: Option<Record>,
     pub(super) timed_out: bool,
     pub(super) stage: Stage,
     pub(super) usage: Usage,
@@ -53,7 +53,7 @@ impl End {
                     self.failure = Some(LaunchError::LauncherLost { during: Phase::Run });
                 }
             }
-            Kind::Confined => self.confined = true,
+            Kind::Confined => self.confined = Some(*record),
             Kind::Ready | Kind::Started => {}
         }
     }

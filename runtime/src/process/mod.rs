@@ -15,7 +15,6 @@ mod turn;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 use postern_hatch::RunId;
@@ -26,8 +25,7 @@ pub use lines::{Lines, Output};
 pub use output::{Chunk, LINE_BYTES_MAX, Line, OutputStream};
 pub(crate) use run::{Parts, Run};
 
-use crate::enforcement::Enforcement;
-use crate::error::{Error, LaunchError};
+use crate::error::Error;
 use crate::result::ProcResult;
 use capture::{Capture, End, Moved};
 use output::Splitter;
@@ -58,13 +56,8 @@ impl Process {
         Process { run, splitter: Splitter::default() }
     }
 
-    pub(crate) fn wait_confined(&mut self, after: Duration) -> Result<(), LaunchError> {
-        self.run.wait_confined(after)
-    }
-
-    /// What holds this run.
-    pub(crate) fn enforcement(&self) -> Arc<Enforcement> {
-        self.run.enforcement()
+    pub(crate) const fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
     }
 
     /// The run, as a hatch's handlers are told it.

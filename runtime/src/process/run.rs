@@ -1,6 +1,8 @@
 //! The core of a live run, which the blocking and the async handle share: what happened, what is
 //! due, what comes next. It waits only as long as it is told to.
 
+mod confined;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -142,26 +144,6 @@ impl Run {
                 return Err(LaunchError::Deadline { waiting_for: "starting a run", after });
             }
             socket::wait_readable(&self.status, left).map_err(lost_line)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until PID 1 says that every wall stands.
-    pub(crate) fn wait_confined(&mut self, after: Duration) -> Result<(), LaunchError> {
-        let deadline = Instant::now() + after;
-        while !self.end.confined {
-            match socket::receive_until(&self.status, deadline).map_err(lost_line)? {
-                Some(Incoming::Record(record, _)) => self.end.learn(&self.plan, &record),
-                Some(Incoming::End | Incoming::Nothing) => {
-                    return Err(LaunchError::LauncherLost { during: Phase::Run });
-                }
-                None => {
-                    return Err(LaunchError::Deadline { waiting_for: "confining a run", after });
-                }
-            }
-            if let Some(failure) = self.end.failure.take() {
-                return Err(failure);
-            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use postern_hatch::RunId;
+use postern_init::record::Record;
 use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -141,6 +142,26 @@ impl AsyncProcess {
             }
         }
         Ok(())
+    }
+
+    /// Waits until PID 1 says that every wall stands.
+    pub(crate) async fn wait_confined(
+        &mut self,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<Record, LaunchError> {
+        loop {
+            if let Some(record) = self.run.confined()? {
+                return Ok(record);
+            }
+            if !self.news(Some(deadline), false).await.map_err(lost_line)? {
+                return Err(LaunchError::Deadline { waiting_for: "confining a run", after });
+            }
+        }
+    }
+
+    pub(crate) const fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
     }
 
     /// Turns until there is something to hand over, or nothing any more.

@@ -1,6 +1,6 @@
 //! Least and most values of every number in a profile; one table.
 
-use super::{Field, MountSpec, SandboxProfile, Workspace};
+use super::{Field, Landlock, MountSpec, SandboxProfile, Workspace};
 use crate::error::Refusal;
 
 /// Largest tmpfs or memory size that is taken for a wish and not for a slip: 16 TiB.
@@ -20,7 +20,19 @@ pub(super) fn check(profile: &SandboxProfile) -> Result<(), Refusal> {
     sizes(profile)?;
     limits(profile)?;
     between(Field::new("pty_max"), u64::from(profile.pty_max), 0, 1 << 20)?;
+    landlock(profile.landlock)?;
     oom_score_adj(profile.oom_score_adj)
+}
+
+/// The first ABI forbids renames from one directory to another; later ones than ours add nothing
+/// that a launch uses.
+fn landlock(landlock: Landlock) -> Result<(), Refusal> {
+    match landlock {
+        Landlock::Require(abi) => {
+            between(Field::new("landlock").part("require"), u64::from(abi), 2, 6)
+        }
+        Landlock::Off | Landlock::Use => Ok(()),
+    }
 }
 
 /// Every tmpfs.

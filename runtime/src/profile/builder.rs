@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use postern_seccomp::Level;
 
 use super::{
-    Bind, Etc, Limits, Loopback, MountSpec, Namespaces, ProcKind, Root, SandboxProfile,
-    SharedGroups, Workspace, WorkspaceAccess, check,
+    Bind, Etc, Landlock, Limits, Loopback, MountSpec, Namespaces, ProcKind, Root, SandboxProfile,
+    SharedGroups, SharedUid, Workspace, WorkspaceAccess, check,
 };
 use crate::error::Refusal;
 
@@ -53,6 +53,8 @@ impl SandboxProfileBuilder {
         set loopback: Loopback,
         set namespaces: Namespaces,
         set seccomp: Level,
+        some seccomp_policy: String,
+        set landlock: Landlock,
         set tmp_bytes: u64,
         set tmp_inodes: u64,
         set shm_bytes: u64,
@@ -62,6 +64,7 @@ impl SandboxProfileBuilder {
         some host_uid: u32,
         some host_gid: u32,
         some cwd: PathBuf,
+        set shared_uid: SharedUid,
         set shared_groups: SharedGroups,
         set oom_score_adj: i16,
     }

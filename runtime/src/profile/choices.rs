@@ -59,6 +59,10 @@ pub enum WorkspaceAccess {
     AsIs,
     /// `chmod 1777`, so that every local user can write there. For drop-in use only.
     Shared,
+    /// Nothing, and what the guest makes belongs to the directory's owner: an id-mapped mount
+    /// shows the guest's kernel ids to the host as the owner's. For a privileged service, or one
+    /// that owns the directory; not every file system can do it, and the directory is not root's.
+    Mapped,
 }
 
 /// What the guest's `/` is made of.
@@ -149,6 +153,18 @@ pub struct Namespaces {
     pub cgroup: Sharing,
 }
 
+/// What to do about a guest that would have the service's own kernel uid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SharedUid {
+    /// Go on, with a warning that names it.
+    #[default]
+    Report,
+    /// Refuse the launch.
+    Refuse,
+}
+
 /// What to do about supplementary groups that the host cannot drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -159,4 +175,23 @@ pub enum SharedGroups {
     Report,
     /// Refuse the launch.
     Refuse,
+}
+
+/// Whether the kernel's Landlock is a second wall around files, sockets and signals.
+///
+/// In a file: `landlock = "use"` or `landlock = { require = 6 }`. What an ABI adds is in
+/// [landlock(7)](https://man7.org/linux/man-pages/man7/landlock.7.html). With it there are no
+/// POSIX message queues, to which no path leads, and no device node can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Landlock {
+    /// Not used.
+    Off,
+    /// As much of it as the kernel has; what that is, or why it is nothing, is reported.
+    #[default]
+    Use,
+    /// A kernel with less than this ABI, 2 to 6, is refused. 2 restricts files, 3 truncation, 5
+    /// ioctl on devices, 6 abstract sockets and signals too.
+    Require(u32),
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{MountSpec, Root, SandboxProfile, Sharing, Workspace, list_binds};
-use crate::plan::{DEVICES, ETC_ENTRIES, SYSTEM_DIRECTORIES, search_path};
+use super::{MountSpec, ProcKind, Root, SandboxProfile, Sharing, Workspace, list_binds};
+use crate::plan::{DEVICES, ETC_ENTRIES, ROOTS_ALONE, SYSTEM_DIRECTORIES, search_path};
 
 impl SandboxProfile {
     /// The host paths that [`Host::probe`](crate::host::Host::probe) looks at for this profile:
@@ -17,6 +17,12 @@ impl SandboxProfile {
         paths.extend(self.rootfs.iter().cloned());
         paths.extend(self.stubs.iter().cloned());
         paths.extend(DEVICES.iter().map(|device| PathBuf::from(device.path)));
+        match self.proc {
+            ProcKind::ReadOnly | ProcKind::Masked => {
+                paths.extend(ROOTS_ALONE.map(PathBuf::from));
+            }
+            ProcKind::Minimal | ProcKind::None => {}
+        }
         match self.root {
             Root::Curated => {
                 let base = self.system_base();

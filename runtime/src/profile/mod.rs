@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use postern_seccomp::Level;
+use postern_seccomp::{Arch, Level, UserPolicy, UserPolicyError};
 use serde::{Deserialize, Serialize};
 
 mod bind;
@@ -23,7 +23,8 @@ mod schema;
 pub use bind::{Bind, BindAccess, BindSyntaxError, Missing, MountSpec};
 pub use builder::SandboxProfileBuilder;
 pub use choices::{
-    Etc, Loopback, Namespaces, ProcKind, Root, SharedGroups, Sharing, Workspace, WorkspaceAccess,
+    Etc, Landlock, Loopback, Namespaces, ProcKind, Root, SharedGroups, SharedUid, Sharing,
+    Workspace, WorkspaceAccess,
 };
 pub use field::Field;
 pub use file::{PROFILE_BYTES_MAX, Place, Position, ProfileFileError};
@@ -100,10 +101,17 @@ pub struct SandboxProfile {
     pub loopback: Loopback,
     /// Which namespaces are the run's own; default all.
     pub namespaces: Namespaces,
-    /// The system-call filter; default [`Level::Compat`].
+    /// The level of the system-call filter; [`Level::Default`] unless another is named.
     #[serde(with = "level")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "schema::LevelName"))]
     pub seccomp: Level,
+    /// A policy of your own over the filter, for the guest's program and what it starts; default
+    /// none. It is the text of one filter in the JSON of the crate
+    /// [`seccompiler`](https://docs.rs/seccompiler), and can only tighten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp_policy: Option<String>,
+    /// The kernel's Landlock; default as much as there is.
+    pub landlock: Landlock,
     /// Bytes of `/tmp`; default 64 MiB. Each run has a `/tmp` of its own, unless a mount of the
     /// profile lies beneath it: then all runs of the sandbox share one, as they do the workspace.
     pub tmp_bytes: u64,
@@ -138,6 +146,10 @@ pub struct SandboxProfile {
     /// The guest's working directory; default its workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
+    /// What to do where the guest's kernel uid would be the service's own; default report. It is
+    /// where the service has neither the right to change ids nor subordinate ids, and where the
+    /// profile binds what the service's own ids alone may use.
+    pub shared_uid: SharedUid,
     /// What to do about supplementary groups that this host cannot drop; default report.
     pub shared_groups: SharedGroups,
     /// `oom_score_adj` of every process of a run, 0 to 1000; default 500, so that the kernel
@@ -164,7 +176,9 @@ impl Default for SandboxProfile {
             proc: ProcKind::ReadOnly,
             loopback: Loopback::Up,
             namespaces: Namespaces::default(),
-            seccomp: Level::Compat,
+            seccomp: Level::Default,
+            seccomp_policy: None,
+            landlock: Landlock::Use,
             tmp_bytes: 64 << 20,
             tmp_inodes: 16_384,
             shm_bytes: 64 << 20,
@@ -177,6 +191,7 @@ impl Default for SandboxProfile {
             host_gid: None,
             hostname: "sandbox".to_owned(),
             cwd: None,
+            shared_uid: SharedUid::Report,
             shared_groups: SharedGroups::Report,
             oom_score_adj: 500,
         }
@@ -207,6 +222,18 @@ impl SandboxProfile {
             (None, Some(venv)) => venv.join("bin/python"),
             (None, None) => PathBuf::from("python3"),
         }
+    }
+
+    /// The profile's own system-call policy, read and compiled.
+    pub(crate) fn user_policy(&self) -> Result<Option<UserPolicy>, Refusal> {
+        let Some(text) = &self.seccomp_policy else { return Ok(None) };
+        let arch = Arch::native().map_err(UserPolicyError::Program);
+        let policy = arch.and_then(|arch| UserPolicy::from_json(text, arch));
+        let policy = policy.and_then(|policy| {
+            policy.check_tightens(self.seccomp)?;
+            Ok(policy)
+        });
+        policy.map(Some).map_err(|error| Refusal::SeccompPolicy { error })
     }
 
     /// The host directory that holds the system directories.

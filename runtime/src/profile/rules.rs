@@ -78,6 +78,7 @@ pub(crate) fn check(profile: &SandboxProfile) -> Result<(), Refusal> {
     python(profile)?;
     ids(profile)?;
     super::bounds::check(profile)?;
+    profile.user_policy()?;
     profile.env.iter().try_for_each(|(name, value)| env_variable(name, value))?;
     hostname(&profile.hostname)?;
     profile.cwd.as_deref().map_or(Ok(()), |cwd| guest_path(Field::new("cwd"), cwd))

@@ -2,14 +2,15 @@
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use postern_seccomp::Program;
 
+use crate::attest::Attestation;
 use crate::enforcement::Enforcement;
-use crate::error::Error;
+use crate::error::{Error, LaunchError};
 use crate::host::Host;
-use crate::launch::{self, Launcher, Options};
+use crate::launch::{Launcher, Options};
 use crate::plan::{Export, MountOp, Plan};
 use crate::run_directory::Exchange;
 
@@ -17,7 +18,9 @@ use crate::run_directory::Exchange;
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) launcher: Launcher,
-    pub(crate) enforcement: Arc<Enforcement>,
+    enforcement: Arc<Enforcement>,
+    /// The same with what the kernel said of its first run.
+    attested: OnceLock<Arc<Enforcement>>,
     pub(crate) exchange: Option<Exchange>,
 }
 
@@ -29,7 +32,8 @@ impl Live {
         options: Options,
     ) -> Result<(Live, Option<OwnedFd>), Error> {
         let mut launcher = Launcher::start(plan, host, options)?;
-        let digest = launch::filter(plan.seccomp)?.map_or(0, Program::digest);
+        let digest =
+            plan.seccomp.native_program().map_err(LaunchError::Filter)?.map(Program::digest);
         let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest));
         let (mut workspace, mut exchange) = (None, None);
         // The launcher hands over one descriptor for each export, in the order of the plan.
@@ -45,7 +49,22 @@ impl Live {
                 Export::No => {}
             }
         }
-        Ok((Live { launcher, enforcement, exchange }, workspace))
+        Ok((Live { launcher, enforcement, attested: OnceLock::new(), exchange }, workspace))
+    }
+
+    /// All that is known so far.
+    pub(crate) fn enforcement(&self) -> &Arc<Enforcement> {
+        self.attested.get().unwrap_or(&self.enforcement)
+    }
+
+    /// Whether a run has been looked at.
+    pub(crate) fn is_attested(&self) -> bool {
+        self.attested.get().is_some()
+    }
+
+    /// Keeps what the kernel said; of two first runs the first one's.
+    pub(crate) fn attest(&self, attestation: Attestation) {
+        self.attested.get_or_init(|| self.enforcement.with_attestation(attestation));
     }
 }
 

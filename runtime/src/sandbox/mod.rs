@@ -25,7 +25,7 @@ use crate::profile::SandboxProfile;
 use crate::result::ProcResult;
 use crate::script::World;
 use crate::workspace::WorkspaceDir;
-use live::Live;
+pub(crate) use live::Live;
 use start::Unstarted;
 
 /// How long building a sandbox or starting a run may take unless the builder says otherwise.
@@ -83,7 +83,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`Error::Command`] for a command that breaks a rule; [`Error::Launch`] when the run could
-    /// not be confined or started. How the program itself ends is in the result.
+    /// not be confined or started; [`Error::Unconfined`] when it is the first and a wall is not as
+    /// planned. How the program itself ends is in the result.
     pub fn run(&self, command: impl Into<Command>) -> Result<ProcResult, Error> {
         self.start(command)?.wait()
     }
@@ -105,6 +106,9 @@ impl Sandbox {
     }
 
     /// Starts a command and returns as soon as its PID 1 exists.
+    ///
+    /// The first run of a sandbox waits behind its walls until what the kernel says of them has been
+    /// compared with the plan, which takes about a millisecond.
     ///
     /// A step that fails after that, such as a missing working directory, is reported by
     /// [`Process::wait`].
@@ -158,6 +162,7 @@ impl Sandbox {
         attest: Attest,
     ) -> Result<Run, Unstarted> {
         let after = self.options.deadline;
+        let attest = attest.or_first(live);
         let outgoing = self.outgoing(live, command, checked, attest)?;
         let deadline = outgoing.deadline;
         while !outgoing.is_sent(live)? {
@@ -168,6 +173,10 @@ impl Sandbox {
         }
         let mut run = outgoing.into_run();
         run.wait_started(deadline, after)?;
+        if attest == Attest::First {
+            let told = run.wait_confined(deadline, after).map_err(Unstarted::ended)?;
+            self.attest(live, &mut run, &told).map_err(Unstarted::Ended)?;
+        }
         Ok(run)
     }
 
@@ -196,12 +205,13 @@ impl Sandbox {
         }
     }
 
-    /// What holds every run of this sandbox.
+    /// What holds every run of this sandbox; what the kernel says of it is there from the first run
+    /// on.
     ///
     /// # Errors
     /// As [`Sandbox::start`], when the launcher was lost and cannot be started again.
     pub fn enforcement(&self) -> Result<Arc<Enforcement>, Error> {
-        Ok(Arc::clone(&self.live()?.enforcement))
+        Ok(Arc::clone(self.live()?.enforcement()))
     }
 
     /// Ends the sandbox as dropping it does, without waiting: for a process that exits next, and

@@ -21,7 +21,18 @@ use crate::process::{Parts, Run};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attest {
     No,
-    Yes,
+    /// The first of its launcher: its program is started once it has been looked at.
+    First,
+    /// Only to be looked at.
+    Only,
+}
+
+impl Attest {
+    /// A launcher whose runs nobody has looked at has its next one looked at.
+    pub(super) fn or_first(self, live: &Live) -> Attest {
+        let is_first = self == Attest::No && !live.is_attested();
+        if is_first { Attest::First } else { self }
+    }
 }
 
 /// A run that is ready to be sent to the launcher.
@@ -39,8 +50,17 @@ pub(super) struct Outgoing {
 pub(super) enum Unstarted {
     /// The launcher was gone before the request reached it.
     NotSent,
+    /// The run ended before its program was to start; the launcher has no part in it.
+    Ended(Error),
     /// Something else.
     Failed(Error),
+}
+
+impl Unstarted {
+    /// Of a run that began.
+    pub(super) fn ended(error: LaunchError) -> Unstarted {
+        Unstarted::Ended(error.into())
+    }
 }
 
 impl<E: Into<Error>> From<E> for Unstarted {
@@ -84,13 +104,13 @@ impl Sandbox {
             environment: &checked.environment,
             cwd: checked.cwd.as_deref(),
             run_directory: name.as_deref(),
-            attest: attest == Attest::Yes,
+            attest: attest != Attest::No,
             limit_inside: checked.limit_inside,
         })?;
         let run = Run::new(Parts {
             id,
             plan: Arc::clone(&self.plan),
-            enforcement: Arc::clone(&live.enforcement),
+            enforcement: Arc::clone(live.enforcement()),
             status: ours,
             streams,
             directory,
@@ -115,6 +135,7 @@ impl Sandbox {
             Unstarted::NotSent => {
                 return Err(LaunchError::LauncherLost { during: Phase::Run }.into());
             }
+            Unstarted::Ended(error) => return Err(error),
             Unstarted::Failed(error) => {
                 if error.is_launcher_gone() {
                     self.forget(live);

@@ -98,7 +98,8 @@ impl Sandbox {
         checked: &Checked,
     ) -> Result<AsyncProcess, Unstarted> {
         let after = self.options.deadline;
-        let outgoing = self.outgoing(live, command, checked, Attest::No)?;
+        let attest = Attest::No.or_first(live);
+        let outgoing = self.outgoing(live, command, checked, attest)?;
         let deadline = outgoing.deadline;
         while !outgoing.is_sent(live)? {
             if Instant::now() >= deadline {
@@ -108,6 +109,10 @@ impl Sandbox {
         }
         let mut process = AsyncProcess::new(outgoing.into_run())?;
         process.wait_started(deadline, after).await?;
+        if attest == Attest::First {
+            let told = process.wait_confined(deadline, after).await.map_err(Unstarted::ended)?;
+            self.attest(live, process.run_mut(), &told).map_err(Unstarted::Ended)?;
+        }
         Ok(process)
     }
 }

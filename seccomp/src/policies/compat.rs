@@ -1,23 +1,16 @@
 //! Level `compat`: what the PyPI package `postern` 0.5 refuses, with its answers, and our few
 //! additions; calls it leaves open stay open, however little a guest needs them.
 
-use super::{EAFNOSUPPORT, ENOSYS, EPERM, always, when};
+use super::{AF_NETLINK, EAFNOSUPPORT, ENOSYS, EPERM, RLIMIT_CORE, always, arg, when};
 use crate::action::Action;
 use crate::condition::Argument::{A0, A1, A2};
 use crate::condition::Test::{HasAny, Is, IsNot, NotNull};
-use crate::condition::{Argument, Condition, Test};
 use crate::policy::Rule;
 
 const CLONE_NEWUSER: u32 = 0x1000_0000;
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
-const RLIMIT_CORE: u32 = 4;
-const AF_NETLINK: u32 = 16;
 const NETLINK_ROUTE: u32 = 0;
-
-const fn arg(argument: Argument, test: Test) -> Condition {
-    Condition { argument, test }
-}
 
 pub(super) const RULES: &[Rule] = &[
     // Namespaces.

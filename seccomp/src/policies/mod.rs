@@ -2,17 +2,30 @@
 
 use crate::action::{Action, Errno};
 use crate::arch::Arch;
-use crate::condition::Condition;
+use crate::condition::{Argument, Condition, Test};
 use crate::policy::{Guard, Guards, Policy, Rule};
 
 mod compat;
+mod default;
+mod strict;
 
 /// The policy of [`Level::Compat`](crate::Level::Compat).
 pub(crate) const fn compat(arch: Arch) -> Policy {
-    Policy { arch, guards: GUARDS, rules: compat::RULES }
+    Policy { arch, guards: GUARDS, groups: &[compat::RULES] }
 }
 
-const GUARDS: Guards = Guards {
+/// The policy of [`Level::Default`](crate::Level::Default).
+pub(crate) const fn default(arch: Arch) -> Policy {
+    Policy { arch, guards: GUARDS, groups: default::GROUPS }
+}
+
+/// The policy of [`Level::Strict`](crate::Level::Strict).
+pub(crate) const fn strict(arch: Arch) -> Policy {
+    Policy { arch, guards: GUARDS, groups: strict::GROUPS }
+}
+
+/// The guards of every level.
+pub(crate) const GUARDS: Guards = Guards {
     foreign_abi: Guard {
         name: "foreign ABI",
         action: Action::KillProcess,
@@ -30,9 +43,20 @@ const GUARDS: Guards = Guards {
     },
 };
 
-const EPERM: Action = Action::Errno(Errno::Eperm);
-const ENOSYS: Action = Action::Errno(Errno::Enosys);
-const EAFNOSUPPORT: Action = Action::Errno(Errno::Eafnosupport);
+const EPERM: Action = Action::Errno(Errno::EPERM);
+const EINVAL: Action = Action::Errno(Errno::EINVAL);
+const ENOSYS: Action = Action::Errno(Errno::ENOSYS);
+const ENOPROTOOPT: Action = Action::Errno(Errno::ENOPROTOOPT);
+const EPROTONOSUPPORT: Action = Action::Errno(Errno::EPROTONOSUPPORT);
+const EOPNOTSUPP: Action = Action::Errno(Errno::EOPNOTSUPP);
+const EAFNOSUPPORT: Action = Action::Errno(Errno::EAFNOSUPPORT);
+
+const RLIMIT_CORE: u32 = 4;
+const AF_NETLINK: u32 = 16;
+
+const fn arg(argument: Argument, test: Test) -> Condition {
+    Condition { argument, test }
+}
 
 const fn always(call: &'static str, action: Action, reason: &'static str) -> Rule {
     when(call, &[], action, reason)

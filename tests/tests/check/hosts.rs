@@ -40,7 +40,11 @@ pub(super) const ROWS: [Row; 15] = [
             (Name::LimitUserNamespaces, Status::Enforced, "as read inside"),
             (Name::LimitIpc, Status::Enforced, "as read inside"),
             (Name::Memory, Status::NotUsed, "not limited per run"),
-            (Name::Landlock, Status::NotUsed, "not used by this version"),
+            (
+                Name::Landlock,
+                Status::Enforced,
+                "ABI 6: files, truncation, ioctl on devices, abstract sockets, signals",
+            ),
         ],
     },
     Row {

@@ -74,8 +74,9 @@ fn the_help_names_every_key() {
                     stdout_base64 terminated timed_out truncated usage";
     assert_eq!(keys(&found).join(" "), expected);
     assert_eq!(keys(&found["usage"]).join(" "), "peak_memory_kib system_ms user_ms");
-    let walls = "fallbacks kernel_gid kernel_uid launcher namespaces seccomp seccomp_digest \
-                 shared_groups shared_uid tier warnings";
+    let walls = "fallbacks kernel_gid kernel_uid landlock landlock_abi launcher namespaces \
+                 quota_gaps seccomp seccomp_digest seccomp_policy_digest shared_groups shared_uid \
+                 tier warnings";
     assert_eq!(keys(&found["enforcement"]).join(" "), walls);
     let help = text(&run(&["run", "--help"]).stdout);
     let all =
@@ -85,7 +86,7 @@ fn the_help_names_every_key() {
     }
     assert!(found["duration_ms"].as_f64().unwrap() > 0.1, "{found}");
     assert!(found["usage"]["peak_memory_kib"].as_u64().unwrap() > 100, "{found}");
-    assert_eq!(found["enforcement"]["seccomp"], "compat");
+    assert_eq!(found["enforcement"]["seccomp"], "default");
     assert_eq!(found["enforcement"]["namespaces"].as_array().unwrap().len(), 7);
 }
 

@@ -7,8 +7,8 @@ use postern_tests::{Scratch, Watch};
 
 use crate::command::{program, run, shell, text};
 
-const VERBS: [&str; 9] =
-    ["run", "python", "bash", "plan", "check", "profile", "demo", "completions", "man"];
+const VERBS: [&str; 10] =
+    ["run", "python", "bash", "plan", "check", "profile", "seccomp", "demo", "completions", "man"];
 
 #[test]
 fn help_goes_to_stdout() {
@@ -84,7 +84,14 @@ fn every_verb_has_a_page_that_renders() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let mut names: Vec<_> = VERBS.iter().map(|verb| format!("postern-{verb}.1")).collect();
     names.extend(
-        ["postern.1", "postern-profile-show.1", "postern-profile-schema.1"].map(String::from),
+        [
+            "postern.1",
+            "postern-profile-show.1",
+            "postern-profile-schema.1",
+            "postern-seccomp-explain.1",
+            "postern-seccomp-list.1",
+        ]
+        .map(String::from),
     );
     names.sort();
     let entries = std::fs::read_dir(scratch.path()).unwrap().flatten();

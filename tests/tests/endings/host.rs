@@ -73,11 +73,30 @@ pub(crate) fn outcome(
     arguments: &[&str],
     limit: Duration,
 ) -> Result<String, String> {
+    outcome_by(&[], scenario, arguments, limit)
+}
+
+/// [`outcome`], where these words, if any, start the program.
+pub(crate) fn outcome_by(
+    starter: &[&str],
+    scenario: &str,
+    arguments: &[&str],
+    limit: Duration,
+) -> Result<String, String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::new(scenario);
     // A file takes any amount, while nobody reads.
     let printed = scratch.0.join("printed");
-    let child = Command::new(program())
+    let (mut command, program) = match starter {
+        [] => (Command::new(program()), None),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest);
+            (command, Some(program()))
+        }
+    };
+    let child = command
+        .args(program)
         .arg(scenario)
         .args(arguments)
         .env("POSTERN_RUNTIME_DIR", scratch.0.join("run"))

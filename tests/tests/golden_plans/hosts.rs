@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use postern::host::{Capabilities, Capability, FileFact, FileKind, FoundFile, Host, IdRange};
+use postern::host::{
+    Capabilities, Capability, FileFact, FileKind, FoundFile, Host, IdRange, LandlockSupport,
+    MapTools, Subordinate,
+};
 use postern::plan::{Resource, Rlimit};
 use postern::profile::SandboxProfile;
 
@@ -36,6 +39,7 @@ impl Machine {
             subordinate_uids: vec![IdRange { first: 100_000, count: 65_536 }],
             subordinate_gids: vec![IdRange { first: 100_000, count: 65_536 }],
             page_bytes: 4096,
+            landlock: LandlockSupport::Abi(6),
             ..Host::default()
         };
         let devices = [("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9)];
@@ -166,9 +170,19 @@ fn debian_etc(machine: Machine) -> Machine {
         .dir("/etc/fonts")
 }
 
+/// What of `/proc` is root's alone.
+fn closed_proc(machine: Machine) -> Machine {
+    let closed = Owned { mode: 0o400, ..ROOTS };
+    ["kmsg", "kpageflags", "slabinfo"].into_iter().fold(machine, |machine, name| {
+        let path = format!("/proc/{name}");
+        let found = machine.file_of(&path, FileKind::Regular, closed);
+        machine.found(&path, found)
+    })
+}
+
 /// Debian on bare metal, the service being root.
 pub(crate) fn debian() -> Machine {
-    debian_etc(Machine::new(0, &[], Capabilities::ALL).merged(""))
+    closed_proc(debian_etc(Machine::new(0, &[], Capabilities::ALL).merged("")))
 }
 
 /// The same, the service being an ordinary user in two groups of the desktop.
@@ -177,19 +191,37 @@ pub(crate) fn desktop() -> Machine {
         .with(|host| host.hard_limits = vec![Rlimit { resource: Resource::NoFile, limit: 512 }])
 }
 
+/// The desktop where the user has subordinate ids and the tools for them.
+pub(crate) fn with_subordinates() -> Machine {
+    let range = IdRange { first: 100_000, count: 65_536 };
+    let tools = MapTools::Usable {
+        newuidmap: "/usr/bin/newuidmap".into(),
+        newgidmap: "/usr/bin/newgidmap".into(),
+    };
+    let subordinate = Subordinate { uids: vec![range], gids: vec![range], tools };
+    desktop().with(|host| host.subordinate = subordinate)
+}
+
+/// The same with a checkout that is the user's alone.
+pub(crate) fn with_own_checkout() -> Machine {
+    let own = Owned { uid: 1000, gid: 1000, mode: 0o755 };
+    with_subordinates().dir_of("/srv/job", own)
+}
+
 /// A container engine's root: it may change ids but not mount.
 pub(crate) fn container() -> Machine {
     let kept = [Capability::SetUid, Capability::SetGid, Capability::SetFcap, Capability::Fowner];
     debian_etc(Machine::new(0, &[], Capabilities::of(&kept)).merged(""))
 }
 
-/// A rootless container: as [`container`], with 65536 ids in all.
+/// A rootless container: as [`container`], with 65536 ids in all, on a kernel without Landlock.
 pub(crate) fn rootless() -> Machine {
     container().with(|host| {
         host.uids = vec![IdRange { first: 0, count: 1 }, IdRange { first: 1, count: 65_536 }];
         host.gids.clone_from(&host.uids);
         host.subordinate_uids.clear();
         host.subordinate_gids.clear();
+        host.landlock = LandlockSupport::Missing;
     })
 }
 

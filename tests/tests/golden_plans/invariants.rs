@@ -1,19 +1,21 @@
 //! What holds for every plan, whatever the profile and the host.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 
 use postern::plan::{
-    Access, Export, KernelId, MountOp, Need, Plan, Resource, SysctlScope, Tier, Warning,
+    Access, Export, KernelId, Landlock, LandlockRight, LandlockRule, MountOp, Need, Plan, Resource,
+    SysctlScope, Tier, Warning,
 };
-use postern::profile::{ProcKind, Root, SandboxProfile};
+use postern::profile::{ProcKind, Root, SandboxProfile, WORKSPACE, Workspace};
 
 type Invariant = (&'static str, fn(&SandboxProfile, &Plan) -> bool);
 
-pub(crate) const ALL: [Invariant; 16] = [
+pub(crate) const ALL: [Invariant; 17] = [
     ("the root comes first and once", root_first),
     ("what is ours is sealed after the last change to it", sealed_last),
     ("only the workspace, the exchange and listed mounts stay writable", writable_listed),
-    ("no system directory is writable", system_read_only),
+    ("no system directory is writable unasked", system_read_only),
     ("targets are absolute and plain", targets_plain),
     ("parents come before children", parents_first),
     ("a mask comes after the procfs it covers and before its own source is hidden", masks_placed),
@@ -23,6 +25,7 @@ pub(crate) const ALL: [Invariant; 16] = [
     ("only nodes of /dev work as devices", devices_in_dev),
     ("no further user namespace can be made", user_namespaces_zero),
     ("the launcher's limits are not the host's", launcher_limits),
+    ("Landlock allows writing where a mount is writable, and nowhere else", landlock_mounts),
     ("core dumps are off", core_one),
     ("the guest is not root outside", not_root),
     ("what is shared is said", warned),
@@ -77,6 +80,21 @@ fn sealed_last(profile: &SandboxProfile, plan: &Plan) -> bool {
         .all(|(op, wanted)| matches!(op, MountOp::ReadOnly { .. }) && path(op) == *wanted)
 }
 
+/// What the profile itself puts somewhere, and may make writable.
+fn is_listed(profile: &SandboxProfile, op: &MountOp) -> bool {
+    let binds = profile.rw_binds.iter().map(|bind| bind.target.as_path());
+    let mut listed = profile.mounts.iter().map(|mount| mount.target()).chain(binds);
+    listed.any(|target| target.to_str() == Some(path(op)))
+}
+
+/// The caller's directory, at the usual place or, in the host's view, at its own or in `/run`.
+fn is_workspace(profile: &SandboxProfile, op: &MountOp) -> bool {
+    let MountOp::Bind { source, .. } = op else { return false };
+    let is_own = source.path.to_str() == Some(path(op));
+    let is_usual = [WORKSPACE, "/run/workspace"].contains(&path(op));
+    matches!(profile.workspace, Workspace::Directory { .. }) && (is_own || is_usual)
+}
+
 fn writable_listed(profile: &SandboxProfile, plan: &Plan) -> bool {
     let sealed: Vec<_> = plan
         .template
@@ -84,15 +102,12 @@ fn writable_listed(profile: &SandboxProfile, plan: &Plan) -> bool {
         .filter(|op| matches!(op, MountOp::ReadOnly { .. }))
         .map(path)
         .collect();
-    let listed = profile.mounts.iter().map(|mount| mount.target());
-    let listed: Vec<_> =
-        listed.chain(profile.rw_binds.iter().map(|bind| bind.target.as_path())).collect();
     plan.template.iter().all(|op| match op {
         MountOp::Tmpfs { access: Access::ReadWrite, export: Export::No, .. }
         | MountOp::Bind { access: Access::ReadWrite, .. } => {
             sealed.contains(&path(op))
-                || listed.iter().any(|listed| listed.to_str() == Some(path(op)))
-                || plan.cwd.to_str() == Ok(path(op))
+                || is_listed(profile, op)
+                || is_workspace(profile, op)
                 || path(op) == "/tmp"
         }
         MountOp::Tmpfs { .. }
@@ -111,7 +126,7 @@ fn writable_listed(profile: &SandboxProfile, plan: &Plan) -> bool {
     })
 }
 
-fn system_read_only(_: &SandboxProfile, plan: &Plan) -> bool {
+fn system_read_only(profile: &SandboxProfile, plan: &Plan) -> bool {
     let system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
     let is_writable = |op: &&MountOp| {
         matches!(
@@ -122,6 +137,7 @@ fn system_read_only(_: &SandboxProfile, plan: &Plan) -> bool {
     };
     !all(plan)
         .filter(is_writable)
+        .filter(|op| !is_listed(profile, op))
         .any(|op| system.iter().any(|directory| beneath(path(op), directory)))
 }
 
@@ -227,4 +243,45 @@ fn warned(_: &SandboxProfile, plan: &Plan) -> bool {
         && shared
             .map(|(name, _)| Warning::SharedNamespace(name))
             .all(|w| plan.warnings.contains(&w))
+}
+
+/// By the mounts as they stand at the end: what a later one covers counts no more.
+fn landlock_mounts(_: &SandboxProfile, plan: &Plan) -> bool {
+    let Landlock::Domain { rules, .. } = &plan.landlock else {
+        return matches!(plan.landlock, Landlock::Unavailable(_));
+    };
+    let mut writable = BTreeSet::new();
+    for op in all(plan) {
+        let is_open = match op {
+            MountOp::Tmpfs { access, export, .. } => {
+                *access == Access::ReadWrite && *export != Export::Exchange
+            }
+            MountOp::Bind { access, .. } | MountOp::Proc { access, .. } => {
+                *access == Access::ReadWrite
+            }
+            MountOp::ReadOnly { .. } => {
+                writable.remove(path(op));
+                continue;
+            }
+            MountOp::Devpts { .. } | MountOp::RunDirectory { .. } => false,
+            MountOp::Root { .. }
+            | MountOp::HostRoot
+            | MountOp::Dir { .. }
+            | MountOp::File { .. }
+            | MountOp::Symlink { .. }
+            | MountOp::Mask { .. }
+            | MountOp::ReadOnlySelf { .. } => continue,
+        };
+        writable.retain(|other: &&str| !beneath(other, path(op)));
+        if is_open {
+            writable.insert(path(op));
+        }
+    }
+    let rule = |rule: &LandlockRule| (rule.target.to_str().unwrap().to_owned(), rule.right);
+    let mut rules = rules.iter().map(rule);
+    let given =
+        [("/".to_owned(), LandlockRight::Read), ("/dev".to_owned(), LandlockRight::Devices)];
+    let is_given = rules.by_ref().take(2).eq(given);
+    let allowed: BTreeSet<_> = rules.map(|rule| rule.0).collect();
+    is_given && allowed.iter().map(String::as_str).eq(writable)
 }

@@ -1,17 +1,17 @@
 //! Every rule that refuses a profile, and at least one profile for each.
 
-use postern::host::{Capabilities, Capability, FileFact, IdRange};
+use postern::host::FileFact;
 use postern::plan::resolve;
 use postern::profile::{ProfileFileError, SandboxProfile};
 
-use crate::hosts::{self, Machine, Owned};
-use crate::pythons;
+use crate::hosts::{self, Machine};
+use crate::{odd_hosts, pythons};
 
 /// A rule, the field that it names, a profile, and the host it meets.
 type Row = (&'static str, &'static str, &'static str, fn() -> Machine);
 
 /// What is wrong on every host.
-const TEXT: [Row; 46] = [
+const TEXT: [Row; 48] = [
     ("empty", "stubs[0]", "stubs = ['']", hosts::debian),
     ("empty", "rootfs", "rootfs = ''", hosts::debian),
     ("empty", "python", "python = ''", hosts::debian),
@@ -93,6 +93,14 @@ const TEXT: [Row; 46] = [
     ("env-nul-byte", "env", r#"env = { A = "\u0000" }"#, hosts::debian),
     ("hostname-length", "hostname", "hostname = 'LONG'", hosts::debian),
     ("hostname-character", "hostname", r#"hostname = "a\u0000b""#, hosts::debian),
+    ("policy-syntax", "seccomp_policy", "seccomp_policy = '{'", hosts::debian),
+    (
+        "policy-loosens",
+        "seccomp_policy",
+        r#"seccomp_policy = '''{"a": {"mismatch_action": "trap", "match_action": "allow",
+            "filter": [{"syscall": "execve"}, {"syscall": "mount"}]}}'''"#,
+        hosts::debian,
+    ),
 ];
 
 /// Debian with a plain file, a directory that nobody but its owner may look into, a dangling
@@ -115,40 +123,10 @@ fn odd() -> Machine {
         })
 }
 
-fn without_null() -> Machine {
-    hosts::debian().file("/dev/null")
-}
-
-fn without_usr() -> Machine {
-    hosts::debian().fact("/usr", FileFact::Missing)
-}
-
-/// Root that may not map an id: as under `--cap-drop ALL`.
-fn without_capabilities() -> Machine {
-    hosts::container().with(|host| host.capabilities = Capabilities::of(&[Capability::SetUid]))
-}
-
-/// Root that is the only id there is.
-fn single_id() -> Machine {
-    hosts::debian().with(|host| host.uids = vec![IdRange { first: 0, count: 1 }])
-}
-
-/// A machine that has given both ranges of ids away.
-fn ids_taken() -> Machine {
-    hosts::debian().with(|host| host.subordinate_gids = vec![IdRange::ALL])
-}
-
-/// A service that may not look where the interpreter is.
-fn unreachable_python() -> Machine {
-    pythons::alone().fact("/opt/tools", FileFact::Unreachable { errno: libc::EACCES })
-}
-
-fn desktop_with_job() -> Machine {
-    hosts::desktop().dir_of("/srv/job", Owned { uid: 4000, gid: 44, mode: 0o755 })
-}
+const MAPPED: &str = "workspace.directory = { path = '/srv/job', access = 'mapped' }";
 
 /// What is wrong on this host.
-const HOST: [Row; 55] = [
+const HOST: [Row; 65] = [
     ("source-missing", "required_ro_binds[0].source", "required_ro_binds = ['/srv/nothing']", odd),
     ("source-missing", "rw_binds[0].source", "rw_binds = ['/srv/dangling']", odd),
     (
@@ -230,15 +208,25 @@ const HOST: [Row; 55] = [
     ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::for_root),
     ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::closed),
     ("venv-python-forbidden", "venv", "venv = '/opt/analysis-env'", pythons::closed_venv),
-    ("source-unreachable", "venv", "venv = '/opt/analysis-env'", unreachable_python),
-    ("usr-missing", "rootfs", "", without_usr),
-    ("device-missing", "root", "", without_null),
-    ("missing-capabilities", "host_uid", "", without_capabilities),
-    ("no-id-range", "host_uid", "", single_id),
-    ("no-id-range", "host_gid", "", ids_taken),
-    ("host-id-unmapped", "host_uid", "host_uid = 7", single_id),
+    ("source-unreachable", "venv", "venv = '/opt/analysis-env'", odd_hosts::unreachable_python),
+    ("usr-missing", "rootfs", "", odd_hosts::without_usr),
+    ("device-missing", "root", "", odd_hosts::without_null),
+    ("missing-capabilities", "host_uid", "", odd_hosts::without_capabilities),
+    ("no-id-range", "host_uid", "", odd_hosts::single_id),
+    ("no-id-range", "host_gid", "", odd_hosts::ids_taken),
+    ("host-id-unmapped", "host_uid", "host_uid = 7", odd_hosts::single_id),
     ("host-id-not-own", "host_uid", "host_uid = 1001", hosts::desktop),
+    ("host-id-not-own", "host_uid", "host_uid = 1001", hosts::with_subordinates),
+    ("host-id-not-own", "host_gid", "host_uid = 100000\nhost_gid = 1000", hosts::with_subordinates),
+    ("shared-uid", "shared_uid", "shared_uid = 'refuse'", hosts::desktop),
+    (
+        "shared-uid",
+        "shared_uid",
+        "shared_uid = 'refuse'\nworkspace.directory.path = '/srv/job'",
+        hosts::with_own_checkout,
+    ),
     ("shared-groups", "shared_groups", "shared_groups = 'refuse'", hosts::desktop),
+    ("landlock-too-old", "landlock", "landlock.require = 2", hosts::rootless),
     (
         "workspace-not-writable",
         "workspace",
@@ -255,25 +243,43 @@ const HOST: [Row; 55] = [
         "workspace-not-writable",
         "workspace",
         "workspace.directory.path = '/srv/job'",
-        desktop_with_job,
+        odd_hosts::desktop_with_job,
     ),
     (
         "workspace-not-owned",
         "workspace",
         "workspace.directory = { path = '/srv/job', access = 'shared' }",
-        desktop_with_job,
+        odd_hosts::desktop_with_job,
     ),
-    ("not-probed", "root", "", unprobed),
+    (
+        "workspace-of-root",
+        "workspace",
+        "seccomp = 'compat'\n\
+         workspace.directory = { path = '/srv/job', access = 'mapped' }",
+        odd_hosts::roots_job,
+    ),
+    ("workspace-not-mappable", "workspace", MAPPED, odd_hosts::desktop_with_job),
+    ("workspace-not-writable", "workspace", MAPPED, odd_hosts::read_only_job),
+    (
+        "source-behind-link",
+        "ro_binds[0].source",
+        "workspace.directory = { path = '/srv/job', access = 'shared' }\n\
+         ro_binds = ['/srv/job/data:/data']",
+        odd_hosts::planted_job,
+    ),
+    (
+        "source-behind-link",
+        "mounts[0].source",
+        "rw_binds = ['/srv/job']\n\
+         mounts = [{ bind = { source = '/srv/job/data', target = '/data' } }]",
+        odd_hosts::planted_job,
+    ),
+    ("not-probed", "root", "", odd_hosts::unprobed),
 ];
 
 /// [`odd`] with what a host view mounts on.
 fn hosts_view() -> Machine {
     odd().dir("/proc").dir("/dev").dir("/run").dir("/tmp")
-}
-
-/// A machine that nobody has looked at.
-fn unprobed() -> Machine {
-    hosts::debian().unprobed()
 }
 
 /// The rule and the field that a profile breaks, and the sentence.
@@ -321,9 +327,9 @@ fn no_rule_is_without_a_row() {
 #[test]
 fn refusals_say_what_to_do() {
     let rows = [
-        ("", without_capabilities as fn() -> Machine, "CAP_SETGID CAP_SETFCAP"),
+        ("", odd_hosts::without_capabilities as fn() -> Machine, "CAP_SETGID CAP_SETFCAP"),
         ("workspace.directory.path = '/srv/job'", hosts::with_job, "also set as `host_uid`"),
-        ("workspace.directory.path = '/srv/job'", desktop_with_job, "chown it to 1000"),
+        ("workspace.directory.path = '/srv/job'", odd_hosts::desktop_with_job, "chown it to 1000"),
         (
             "venv = '/opt/analysis-env'",
             pythons::alone,

@@ -1,7 +1,7 @@
-//! The whole suite once more as a container's root. Nothing of its own is promised here.
+//! The whole suite once more on the other kinds of host. Nothing of its own is promised here.
 
 use postern::plan::Tier;
-use postern_tests::{Watch, as_container_root};
+use postern_tests::{Watch, as_container_root, as_user_with_subordinates};
 
 use crate::fixture::tier;
 
@@ -12,5 +12,14 @@ fn every_row_holds_for_a_containers_root() {
     let _watch = Watch::begin();
     if tier() == Tier::Privileged {
         as_container_root(&["--skip", "container::", "--test-threads", "1"]);
+    }
+}
+
+/// Root alone can say which subordinate ids somebody has.
+#[test]
+fn every_row_holds_for_a_user_with_subordinate_ids() {
+    let _watch = Watch::begin();
+    if tier() == Tier::Privileged {
+        as_user_with_subordinates(&["--skip", "container::", "--test-threads", "1"]);
     }
 }

@@ -42,7 +42,7 @@ impl Golden {
         if text.contains("host_view") {
             text = text.replace("\"/home/ada", &format!("\"{at}/home/ada"));
         }
-        if tier() == Tier::Unprivileged {
+        if matches!(tier(), Tier::Subordinate | Tier::Unprivileged) {
             // Without privileges there is no id but the service's own.
             text = text.replace("host_uid = 4000\nhost_gid = 4000\n", "");
         }
@@ -74,12 +74,13 @@ macro_rules! text {
     };
 }
 
-pub(crate) const GOLDEN: [Golden; 26] = [
+pub(crate) const GOLDEN: [Golden; 28] = [
     text!("beneath-tmp"),
     text!("bwrap-like"),
     text!("caller-workspace").in_directory("srv/job", "/workspace"),
     text!("default-container-root"),
     text!("default-root").with_run_directories(),
+    text!("default-subordinate"),
     text!("default-unprivileged"),
     text!("etc-none"),
     text!("host-view").in_directory("home/ada/project", ""),
@@ -87,6 +88,7 @@ pub(crate) const GOLDEN: [Golden; 26] = [
     text!("limits"),
     text!("many-binds"),
     text!("merged-usr"),
+    text!("own-workspace").in_directory("srv/job", "/workspace"),
     text!("private-tmp"),
     text!("proc-masked"),
     text!("proc-minimal"),

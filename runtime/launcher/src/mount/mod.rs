@@ -3,6 +3,8 @@
 //! Paths inside the new root are relative to the current directory, which is that root, and are
 //! opened through no symlink: a planted link is an error, never a way out.
 
+mod exports;
+mod owner;
 mod sys;
 
 use core::ffi::CStr;
@@ -13,7 +15,9 @@ use postern_init::sys as base;
 use postern_init::sys::{Errno, Fd, O_CREATE_NEW, O_DIRECTORY, O_NOFOLLOW, O_PATH, O_WRONLY};
 use postern_init::sys::{OwnedFd, open_at};
 
-use crate::wire::{EXPORT, List, MALFORMED, Reader, op};
+use crate::wire::{List, MALFORMED, Reader, op};
+pub(crate) use exports::{EXPORTS_MAX, Exports, Opened, open_exports, open_own_exports};
+pub(crate) use owner::{OwnerMap, user_namespace};
 pub(crate) use sys::{
     Reach, Resolve, attach, clone_tree, detach_here, make_mounts_private, open_resolved, pivot_here,
 };
@@ -22,35 +26,25 @@ const MOUNT_ATTR_RDONLY: u32 = 1;
 /// A path of ours inside the root: two names and a slash fit easily.
 const JOINED_MAX: usize = 512;
 
-/// How many directories the host may be handed.
-pub(crate) const EXPORTS_MAX: usize = 4;
-
-/// Where the directories for the host are, in the order of their operations.
-pub(crate) type Exports<'a> = [Option<&'a CStr>; EXPORTS_MAX];
-
-/// Opens them, as the ids that own them: the launcher may have no right over other files.
-pub(crate) fn open_exports(
-    exports: &Exports<'_>,
-) -> Result<[Option<OwnedFd>; EXPORTS_MAX], Failure> {
-    let mut opened = [const { None }; EXPORTS_MAX];
-    for (slot, target) in opened.iter_mut().zip(exports.iter().flatten()) {
-        let dir = open_resolved(Fd::CWD, target, O_DIRECTORY, Resolve::BeneathNoSymlinks);
-        *slot = Some(dir.map_err(Failure::at(Step::Export))?);
-    }
-    Ok(opened)
+/// What operations need besides their own fields.
+pub(crate) struct Around<'r> {
+    /// The run's own part of the exchange; empty in the template.
+    pub(crate) run_directory: &'r CStr,
+    /// Holds the map of an owner for whom the guest stands.
+    pub(crate) owner: Option<Fd>,
 }
 
-/// Carries out a list; `run_directory` is the run's own, empty in the template.
+/// Carries out a list.
 pub(crate) fn apply<'a>(
     list: List<'a>,
-    run_directory: &CStr,
+    around: &Around<'_>,
     exports: &mut Exports<'a>,
 ) -> Result<(), Failure> {
     let mut reader = list.entries;
     let mut places = Places { last: None };
     let mut index = 0u32;
     while u64::from(index) < list.count {
-        apply_one(&mut reader, &mut places, run_directory, exports)
+        apply_one(&mut reader, &mut places, around, exports)
             .map_err(|(step, errno)| Failure::at_index(step, index)(errno))?;
         index = index.wrapping_add(1);
     }
@@ -102,7 +96,7 @@ impl<'a> Places<'a> {
 fn apply_one<'a>(
     r: &mut Reader<'a>,
     places: &mut Places<'a>,
-    run: &CStr,
+    around: &Around<'_>,
     exports: &mut Exports<'a>,
 ) -> Result<(), Failed> {
     match word(r)? {
@@ -135,11 +129,17 @@ fn apply_one<'a>(
             let mount = bound(r)?;
             places.attach(&mount, string(r)?, string(r)?)
         }
+        op::BIND_AS => {
+            let mount = bound(r)?;
+            let owner = around.owner.ok_or((Step::DecodeSetup, MALFORMED))?;
+            sys::map_ids(mount.fd(), Reach::Tree, owner).map_err(at(Step::MapOwner))?;
+            places.attach(&mount, string(r)?, string(r)?)
+        }
         op::FRESH => {
             let mount = fresh(r)?;
             let (export, target) = (word(r)?, string(r)?);
             places.attach(&mount, string(r)?, string(r)?)?;
-            if export == EXPORT { keep(target, exports) } else { Ok(()) }
+            if export == 0 { Ok(()) } else { exports::keep(target, export, exports) }
         }
         op::MASK => {
             let (target, cover) = (string(r)?, string(r)?);
@@ -157,7 +157,7 @@ fn apply_one<'a>(
         op::RUN_DIRECTORY => {
             let (attributes, target, keep) = (small(r)?, string(r)?, string(r)?);
             places.last = None;
-            own_directory(attributes, target, keep, run)
+            own_directory(attributes, target, keep, around.run_directory)
         }
         _ => Err((Step::DecodeSetup, MALFORMED)),
     }
@@ -235,16 +235,6 @@ fn word(r: &mut Reader<'_>) -> Result<u64, Failed> {
     r.word().map_err(at(Step::DecodeSetup))
 }
 
-fn keep<'a>(target: &'a CStr, exports: &mut Exports<'a>) -> Result<(), Failed> {
-    match exports.iter_mut().find(|slot| slot.is_none()) {
-        Some(slot) => {
-            *slot = Some(target);
-            Ok(())
-        }
-        None => Err((Step::Export, MALFORMED)),
-    }
-}
-
 /// Binds our own file or directory, whose mount's flags come along, in one call. No path here leads
 /// through anything that a guest could have changed: the procfs has just been mounted.
 fn mask(target: &CStr, cover: &CStr) -> Result<(), Failed> {
@@ -293,7 +283,7 @@ fn own_directory(attributes: u32, target: &CStr, keep: &CStr, run: &CStr) -> Res
 /// `parent/name` for a name that is one path component.
 fn join<'b>(buffer: &'b mut [u8], parent: &CStr, name: &CStr) -> Option<&'b CStr> {
     let name = name.to_bytes();
-    let one = !name.is_empty() && !name.contains(&b'/') && name != b"..";
+    let one = !name.is_empty() && !name.iter().any(supervise::is_slash) && name != b"..";
     if one { supervise::join(buffer, parent.to_bytes(), name) } else { None }
 }
 

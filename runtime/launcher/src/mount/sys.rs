@@ -172,6 +172,16 @@ pub(crate) fn attach_at(mount: Fd, directory: Fd, name: &CStr) -> Result<()> {
     call(nr::MOVE_MOUNT, args).map(drop)
 }
 
+/// `fchownat(2)` and `fchmodat(2)` of a directory.
+///
+/// # Errors
+/// As the kernel says.
+pub(crate) fn set_owner_and_mode(name: &CStr, uid: u32, gid: u32, mode: u32) -> Result<()> {
+    let dir = arg(Fd::CWD);
+    call(nr::FCHOWNAT, [dir, path(name), low(uid), low(gid), 0, 0])?;
+    call(nr::FCHMODAT, [dir, path(name), low(mode), 0, 0, 0]).map(drop)
+}
+
 /// How far [`set_mount_flags`] reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -179,6 +189,16 @@ pub(crate) enum Reach {
     One,
     /// This mount and all below it.
     Tree,
+}
+
+/// `mount_setattr(2)` with `MOUNT_ATTR_IDMAP`. Linux 5.12.
+///
+/// # Errors
+/// `EINVAL` when the file system cannot be mapped or the mount is attached; else as the kernel says.
+pub(crate) fn map_ids(mount: Fd, reach: Reach, user_namespace: Fd) -> Result<()> {
+    const MOUNT_ATTR_IDMAP: u64 = 0x10_0000;
+    let descriptor = u64::try_from(user_namespace.0).unwrap_or(u64::MAX);
+    set_attributes(mount, c"", reach, [MOUNT_ATTR_IDMAP, 0, 0, descriptor])
 }
 
 /// `mount_setattr(2)`: sets and clears `MOUNT_ATTR_*` bits. Linux 5.12.
@@ -192,9 +212,19 @@ pub(crate) fn set_mount_flags(
     set: u32,
     clear: u32,
 ) -> Result<()> {
+    // What is mounted on the host later does not appear in a tree that has been cloned from it.
+    const MS_PRIVATE: u64 = 1 << 18;
+    let propagation = match reach {
+        Reach::One => 0,
+        Reach::Tree => MS_PRIVATE,
+    };
+    set_attributes(dir, name, reach, [u64::from(set), u64::from(clear), propagation, 0])
+}
+
+/// `attr` is a `struct mount_attr`: set, clear, propagation, user namespace.
+fn set_attributes(dir: Fd, name: &CStr, reach: Reach, attr: [u64; 4]) -> Result<()> {
     const AT_EMPTY_PATH: usize = 0x1000;
     const AT_RECURSIVE: usize = 0x8000;
-    let attr: [u64; 4] = [u64::from(set), u64::from(clear), 0, 0];
     let flags = match reach {
         Reach::One => AT_EMPTY_PATH,
         Reach::Tree => AT_EMPTY_PATH | AT_RECURSIVE,

@@ -7,7 +7,7 @@ use super::{Fix, Place, apparmor};
 /// A cause's name and what to paste for this executable.
 type Row = (&'static str, fn(&Path) -> Vec<Fix>);
 
-pub(super) const TABLE: [Row; 17] = [
+pub(super) const TABLE: [Row; 19] = [
     ("user-namespaces-limited", |_| user_namespaces_limited()),
     ("process-limit", |_| process_limit()),
     ("chroot", |_| chroot()),
@@ -35,10 +35,25 @@ pub(super) const TABLE: [Row; 17] = [
             "chmod go-w /each/directory/of/the/path",
         )]
     }),
+    ("workspace-file-system", |_| {
+        vec![Fix::new(
+            Place::Profile,
+            "gives the guest the owner's own ids, which it then shares with its other processes",
+            "workspace.directory = { path = \"/the/workspace\", access = \"as_is\" }\n\
+             host_uid = 1000 # the directory's owner\nhost_gid = 1000 # and group",
+        )]
+    }),
     ("old-kernel", |_| old_kernel()),
     ("mount-forbidden", |_| mount_forbidden()),
     ("keyring-quota", |_| {
         vec![sysctl("lets every user have more keys", "kernel.keys.maxkeys", 2000)]
+    }),
+    ("landlock-layers", |_| {
+        vec![Fix::new(
+            Place::Profile,
+            "does without Landlock; the mounts and the filter hold as before",
+            "landlock = \"off\"",
+        )]
     }),
     ("too-many-runs", |_| {
         vec![Fix::new(

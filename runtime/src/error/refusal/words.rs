@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{Refusal, venv};
+use crate::host::LandlockSupport;
 use crate::profile::Field;
 
 impl Refusal {
@@ -24,6 +25,7 @@ impl Refusal {
             Self::TargetNotOurs { .. } => "target-not-ours",
             Self::SourceMissing { .. } => "source-missing",
             Self::SourceUnreachable { .. } => "source-unreachable",
+            Self::SourceBehindLink { .. } => "source-behind-link",
             Self::SourceRoot { .. } => "source-root",
             Self::SourceProc { .. } => "source-proc",
             Self::StubName { .. } => "stub-name",
@@ -37,13 +39,17 @@ impl Refusal {
             Self::Device { .. } => "device-missing",
             Self::WorkspaceNotWritable { .. } => "workspace-not-writable",
             Self::WorkspaceNotOwned { .. } => "workspace-not-owned",
+            Self::WorkspaceOfRoot { .. } => "workspace-of-root",
+            Self::WorkspaceNotMappable { .. } => "workspace-not-mappable",
             Self::IdImpossible { .. } => "id-impossible",
             Self::HostIdZero { .. } => "host-id-zero",
             Self::HostIdUnmapped { .. } => "host-id-unmapped",
             Self::HostIdNotOwn { .. } => "host-id-not-own",
             Self::NoIdRange { .. } => "no-id-range",
             Self::MissingCapabilities { .. } => "missing-capabilities",
+            Self::SharedUid { .. } => "shared-uid",
             Self::SharedGroups { .. } => "shared-groups",
+            Self::LandlockTooOld { .. } => "landlock-too-old",
             Self::TooSmall { .. } => "too-small",
             Self::TooLarge { .. } => "too-large",
             Self::Mode { .. } => "mode-bits",
@@ -52,6 +58,7 @@ impl Refusal {
             Self::HostnameLength { .. } => "hostname-length",
             Self::HostnameCharacter { .. } => "hostname-character",
             Self::CwdMissing { .. } => "cwd-missing",
+            Self::SeccompPolicy { error } => error.rule(),
             Self::NotProbed { .. } => "not-probed",
         }
     }
@@ -74,6 +81,7 @@ impl Refusal {
             | Self::TargetNotOurs { field, .. }
             | Self::SourceMissing { field, .. }
             | Self::SourceUnreachable { field, .. }
+            | Self::SourceBehindLink { field, .. }
             | Self::SourceRoot { field }
             | Self::SourceProc { field, .. }
             | Self::StubName { field, .. }
@@ -92,14 +100,18 @@ impl Refusal {
             | Self::VenvPythonForbidden { .. } => Field::new("venv"),
             Self::RootfsWithHostView | Self::UsrMissing { .. } => Field::new("rootfs"),
             Self::Device { .. } | Self::NotProbed { .. } => Field::new("root"),
-            Self::WorkspaceNotWritable { .. } | Self::WorkspaceNotOwned { .. } => {
-                Field::new("workspace")
-            }
+            Self::WorkspaceNotWritable { .. }
+            | Self::WorkspaceNotOwned { .. }
+            | Self::WorkspaceOfRoot { .. }
+            | Self::WorkspaceNotMappable { .. } => Field::new("workspace"),
             Self::MissingCapabilities { .. } => Field::new("host_uid"),
+            Self::SharedUid { .. } => Field::new("shared_uid"),
             Self::SharedGroups { .. } => Field::new("shared_groups"),
+            Self::LandlockTooOld { .. } => Field::new("landlock"),
             Self::EnvName { .. } | Self::EnvNul { .. } => Field::new("env"),
             Self::HostnameLength { .. } | Self::HostnameCharacter { .. } => Field::new("hostname"),
             Self::CwdMissing { .. } => Field::new("cwd"),
+            Self::SeccompPolicy { .. } => Field::new("seccomp_policy"),
         }
     }
 
@@ -127,6 +139,7 @@ impl Refusal {
                 write!(f, "is {bytes} bytes long; 1 to 64 are allowed")
             }
             Self::HostnameCharacter { character } => write!(f, "holds {character:?}"),
+            Self::SeccompPolicy { error } => write!(f, "{error}"),
             Self::TooSmall { value, least, .. } => write!(f, "{value} is less than {least}"),
             Self::TooLarge { value, most, .. } => write!(f, "{value} is more than {most}"),
             Self::Mode { mode, .. } => write!(f, "{mode:#o} has bits outside 0o7777"),
@@ -181,6 +194,13 @@ impl Refusal {
                 path.display(),
                 std::io::Error::from_raw_os_error(*errno),
             ),
+            Self::SourceBehindLink { path, writable, .. } => write!(
+                f,
+                "{} lies behind a symbolic link in {}, which guests may write to; name the place \
+                 itself, if it is the right one",
+                path.display(),
+                writable.display(),
+            ),
             Self::SourceRoot { .. } => {
                 f.write_str("the host's / is not bound; use `root = \"host_view\"`")
             }
@@ -227,6 +247,18 @@ impl Refusal {
                 "`access = \"shared\"` needs a chmod of {}, which belongs to uid {owner}",
                 path.display(),
             ),
+            Self::WorkspaceOfRoot { path, owner, group } => write!(
+                f,
+                "{} belongs to {owner}:{group}, and this level of the filter lets a guest set \
+                 set-id bits on files that would be theirs; give it another owner and group",
+                path.display(),
+            ),
+            Self::WorkspaceNotMappable { path, owner } => write!(
+                f,
+                "only a service with CAP_SYS_ADMIN, or uid {owner} itself, can have files that a \
+                 guest makes in {} be uid {owner}'s",
+                path.display(),
+            ),
             Self::NotProbed { path } => write!(
                 f,
                 "the host facts say nothing about {}; probe the host for this profile",
@@ -239,8 +271,8 @@ impl Refusal {
             }
             Self::HostIdNotOwn { id, own, .. } => write!(
                 f,
-                "{id} would need CAP_SETUID, CAP_SETGID and CAP_SETFCAP; the service has only \
-                 its own id {own}",
+                "{id} would need CAP_SETUID, CAP_SETGID and CAP_SETFCAP, or to be a subordinate id \
+                 of the user's that newuidmap can use; the service has only its own id {own}",
             ),
             Self::NoIdRange { .. } => f.write_str(
                 "neither 2000000000-2000065535 nor 60514-61183 is mapped in the service's user \
@@ -249,6 +281,16 @@ impl Refusal {
             Self::MissingCapabilities { missing } => {
                 f.write_str("the service is uid 0 but cannot give the guest another id without")?;
                 missing.iter().try_for_each(|name| write!(f, " {name}"))
+            }
+            Self::LandlockTooOld { required, found } => write!(
+                f,
+                "Landlock ABI {required} is required, and {}{found}; {}, or \"use\" for what \
+                 there is",
+                if matches!(found, LandlockSupport::Abi(_)) { "this kernel has " } else { "" },
+                found.fix(),
+            ),
+            Self::SharedUid { why } => {
+                write!(f, "the guest would have the service's own kernel uid: {why}; {}", why.fix())
             }
             Self::SharedGroups { groups } => {
                 f.write_str("the service cannot drop its supplementary groups")?;

@@ -6,14 +6,17 @@ use super::{Last, Node, Place, Tree, prefixes, source_kind};
 use crate::error::Refusal;
 use crate::host::{FileFact, FileKind, FoundFile};
 use crate::plan::text::c_string;
-use crate::plan::{Access, Export, MountOp, Source, SourceKind};
+use crate::plan::{Access, Export, MountOp, Owner, Source, SourceKind};
 use crate::profile::Field;
 
-/// Whether device nodes work through a bind.
+/// What is out of the ordinary about a bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Devices {
-    No,
-    Yes,
+enum Kind {
+    Plain,
+    /// Device nodes work through it.
+    Devices,
+    /// The guest stands for this owner.
+    As(Owner),
 }
 
 /// What a tmpfs may hold.
@@ -194,7 +197,7 @@ impl Tree<'_> {
         {
             return Ok(());
         }
-        self.bind_with(field, source, target, access, Devices::No)
+        self.bind_with(field, source, target, access, Kind::Plain)
     }
 
     /// A bind of a device node that works.
@@ -204,7 +207,18 @@ impl Tree<'_> {
         source: &FoundFile,
         target: &Path,
     ) -> Result<(), Refusal> {
-        self.bind_with(field, source, target, Access::ReadOnly, Devices::Yes)
+        self.bind_with(field, source, target, Access::ReadOnly, Kind::Devices)
+    }
+
+    /// A bind that can be written to, where the guest's files are the owner's.
+    pub(in crate::plan) fn bind_as(
+        &mut self,
+        field: Field,
+        source: &FoundFile,
+        target: &Path,
+        owner: Owner,
+    ) -> Result<(), Refusal> {
+        self.bind_with(field, source, target, Access::ReadWrite, Kind::As(owner))
     }
 
     fn bind_with(
@@ -213,7 +227,7 @@ impl Tree<'_> {
         source: &FoundFile,
         target: &Path,
         access: Access,
-        devices: Devices,
+        how: Kind,
     ) -> Result<(), Refusal> {
         let kind = source_kind(source);
         let path = self.mount_point(field, target, kind)?;
@@ -226,7 +240,11 @@ impl Tree<'_> {
             },
             target: c_string(field, &path)?,
             access,
-            devices: devices == Devices::Yes,
+            devices: how == Kind::Devices,
+            owner: match how {
+                Kind::As(owner) => Some(owner),
+                Kind::Plain | Kind::Devices => None,
+            },
         });
         self.cover(&path, Node::Bound { source: source.canonical.clone(), kind, access });
         Ok(())

@@ -31,10 +31,11 @@ const BYTES: &str = "a number of bytes";
 const MODE: &str = "permission bits, as a number";
 const INNER_ID: &str = "an id, a number from 0 to 4294967294";
 const OUTER_ID: &str = "an id, a number from 1 to 4294967294";
+const POLICY: &str = r#"'{"own":{"mismatch_action":"allow","match_action":{"errno":1},"filter":[{"syscall":"ptrace"}]}}'"#;
 const OWN_OR_SHARED: &str = "\"own\" or \"shared\"";
 
 /// In the order of [`SandboxProfile`](crate::profile::SandboxProfile)'s fields.
-pub(super) const KEYS: [Key; 76] = [
+pub(super) const KEYS: [Key; 80] = [
     key(
         "workspace",
         "a table with `owned` or `directory`",
@@ -45,7 +46,7 @@ pub(super) const KEYS: [Key; 76] = [
     key("workspace.owned.inodes", INODES, "65536"),
     key("workspace.directory", "a table", "{ path = \"/srv/job\" }"),
     key("workspace.directory.path", ON_HOST, "\"/srv/job\""),
-    key("workspace.directory.access", "\"as_is\" or \"shared\"", "\"shared\""),
+    key("workspace.directory.access", "\"as_is\", \"shared\" or \"mapped\"", "\"mapped\""),
     key("root", "\"curated\" or \"host_view\"", "\"host_view\""),
     key("rootfs", ON_HOST, "\"/srv/images/debian\""),
     key("python", "a name or an absolute path in the guest", "\"python3.12\""),
@@ -95,7 +96,10 @@ pub(super) const KEYS: [Key; 76] = [
     key("namespaces.ipc", OWN_OR_SHARED, "\"shared\""),
     key("namespaces.uts", OWN_OR_SHARED, "\"shared\""),
     key("namespaces.cgroup", OWN_OR_SHARED, "\"shared\""),
-    key("seccomp", "\"compat\" or \"off\"", "\"compat\""),
+    key("seccomp", "\"strict\", \"default\", \"compat\" or \"off\"", "\"strict\""),
+    key("seccomp_policy", "a text, a policy in JSON", POLICY),
+    key("landlock", "one of \"off\" and \"use\", or a table with `require`", "\"use\""),
+    key("landlock.require", "an ABI, a number from 2 to 6", "6"),
     key("tmp_bytes", BYTES, "67108864"),
     key("tmp_inodes", INODES, "16384"),
     key("shm_bytes", BYTES, "67108864"),
@@ -117,6 +121,7 @@ pub(super) const KEYS: [Key; 76] = [
     key("host_gid", OUTER_ID, "1500"),
     key("hostname", "a text of 1 to 64 bytes", "\"box\""),
     key("cwd", IN_GUEST, "\"/tmp\""),
+    key("shared_uid", "\"report\" or \"refuse\"", "\"refuse\""),
     key("shared_groups", "\"report\" or \"refuse\"", "\"refuse\""),
     key("oom_score_adj", "a number from 0 to 1000", "500"),
 ];

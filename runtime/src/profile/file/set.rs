@@ -25,8 +25,8 @@ macro_rules! fields {
 
 fields! {
     workspace root rootfs python venv ro_binds required_ro_binds rw_binds mounts stubs env etc proc
-    loopback namespaces seccomp tmp_bytes tmp_inodes shm_bytes shm_inodes pty_max limits guest_uid
-    guest_gid host_uid host_gid hostname cwd shared_groups oom_score_adj
+    loopback namespaces seccomp seccomp_policy landlock tmp_bytes tmp_inodes shm_bytes shm_inodes pty_max limits guest_uid
+    guest_gid host_uid host_gid hostname cwd shared_uid shared_groups oom_score_adj
 }
 
 impl SandboxProfile {

@@ -25,6 +25,8 @@ etc = "none"
 proc = "masked"
 loopback = "down"
 seccomp = "off"
+seccomp_policy = '{"a":{"mismatch_action":"allow","match_action":"trap","filter":[]}}'
+landlock = { require = 6 }
 tmp_bytes = 8192
 tmp_inodes = 8
 shm_bytes = 4096
@@ -36,6 +38,7 @@ host_uid = 5
 host_gid = 6
 hostname = "h"
 cwd = "/c"
+shared_uid = "refuse"
 shared_groups = "refuse"
 oom_score_adj = 0
 

@@ -1,6 +1,7 @@
 //! Small seccomp filters around this program: some calls answered with an errno, or handed to a
 //! listener. Knows x86-64 numbers only.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -68,16 +69,56 @@ pub(crate) fn refuse(refused: &[Refused]) -> Result<(), String> {
     sys::install_filter(&program, 0).map(drop).map_err(|error| error.to_string())
 }
 
+/// Answers one call of this thread and of all that it starts with success, and does not perform it,
+/// where each of these arguments, by its place, has this value.
+pub(crate) fn pretend(call: i64, given: &[(usize, u32)]) -> Result<(), String> {
+    rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
+    let allow = step(RETURN, libc::SECCOMP_RET_ALLOW);
+    let mut program = vec![
+        step(LOAD_WORD, NUMBER),
+        jump(JUMP_EQUAL, u32::try_from(call).map_err(|error| error.to_string())?, 0),
+    ];
+    for (place, value) in given {
+        let offset = u32::try_from(place * 8).map_err(|error| error.to_string())?;
+        program.push(step(LOAD_WORD, FIRST_ARGUMENT + offset));
+        program.push(jump(JUMP_EQUAL, *value, 0));
+    }
+    // Whatever is not equal goes to the last instruction.
+    let end = program.len();
+    for (at, instruction) in
+        program.iter_mut().enumerate().filter(|(_, one)| one.code == JUMP_EQUAL)
+    {
+        instruction.jf = u8::try_from(end - at).map_err(|error| error.to_string())?;
+    }
+    program.extend([step(RETURN, libc::SECCOMP_RET_ERRNO), allow]);
+    sys::install_filter(&program, 0).map(drop).map_err(|error| error.to_string())
+}
+
+/// Hands these calls of this thread, and of all that it starts, to the descriptor returned.
+pub(crate) fn listen_to(calls: &BTreeSet<i64>) -> io::Result<Option<OwnedFd>> {
+    let mut program = vec![step(LOAD_WORD, NUMBER)];
+    for call in calls {
+        let number = u32::try_from(*call).map_err(io::Error::other)?;
+        program.push(jump(JUMP_EQUAL, number, 1));
+        program.push(step(RETURN, libc::SECCOMP_RET_USER_NOTIF));
+    }
+    program.push(step(RETURN, libc::SECCOMP_RET_ALLOW));
+    with_listener(&program)
+}
+
 /// Hands every call of this thread, and of all that it starts, to the descriptor returned.
 pub(crate) fn listen() -> io::Result<Option<OwnedFd>> {
-    let program = program(&[], libc::SECCOMP_RET_USER_NOTIF)?;
+    with_listener(&program(&[], libc::SECCOMP_RET_USER_NOTIF)?)
+}
+
+fn with_listener(program: &[libc::sock_filter]) -> io::Result<Option<OwnedFd>> {
     let flags =
         libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-    match sys::install_filter(&program, flags) {
+    match sys::install_filter(program, flags) {
         // Without CAP_SYS_ADMIN only this allows it.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             rustix::thread::set_no_new_privs(true)?;
-            sys::install_filter(&program, flags)
+            sys::install_filter(program, flags)
         }
         installed => installed,
     }

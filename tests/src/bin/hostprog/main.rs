@@ -3,10 +3,12 @@
 //!
 //! A scenario prints one line of figures and leaves with code 0, or says what is wrong.
 
+mod ask;
 mod causes;
 mod endings;
 mod faults;
 mod filter;
+mod lies;
 mod sys;
 mod world;
 
@@ -34,8 +36,8 @@ fn main() -> ExitCode {
 }
 
 fn run(name: &str, arguments: &[String]) -> Outcome {
-    let mut all = endings::ALL.iter().chain(&causes::ALL).chain(&faults::ALL);
-    let scenario = all.find(|scenario| scenario.0 == name);
+    let groups: [&[_]; 5] = [&endings::ALL, &causes::ALL, &faults::ALL, &lies::ALL, &ask::ALL];
+    let scenario = groups.into_iter().flatten().find(|scenario| scenario.0 == name);
     let (_, act) = scenario.ok_or_else(|| format!("no scenario {name:?}"))?;
     act(arguments)
 }

@@ -97,6 +97,17 @@ pub(crate) fn join_session_keyring() -> io::Result<()> {
 pub(crate) fn add_key(name: &std::ffi::CStr) -> io::Result<()> {
     /// `KEY_SPEC_PROCESS_KEYRING`.
     const PROCESS: i32 = -2;
+    add_key_to(PROCESS, name)
+}
+
+/// One key in the session keyring, which every process started from here inherits.
+pub(crate) fn add_session_key(name: &std::ffi::CStr) -> io::Result<()> {
+    /// `KEY_SPEC_SESSION_KEYRING`.
+    const SESSION: i32 = -3;
+    add_key_to(SESSION, name)
+}
+
+fn add_key_to(keyring: i32, name: &std::ffi::CStr) -> io::Result<()> {
     let (kind, payload) = (c"user", c"x");
     // SAFETY: the strings are live, the payload has one byte.
     let key = unsafe {
@@ -106,7 +117,7 @@ pub(crate) fn add_key(name: &std::ffi::CStr) -> io::Result<()> {
             name.as_ptr(),
             payload.as_ptr(),
             1usize,
-            PROCESS,
+            keyring,
         )
     };
     check_long(key).map(drop)
@@ -139,12 +150,49 @@ pub(crate) fn next_call(listener: BorrowedFd<'_>) -> io::Result<libc::seccomp_no
     Ok(unsafe { call.assume_init() })
 }
 
-/// `SECCOMP_IOCTL_NOTIF_SEND`: lets the call happen, or has it fail with an errno.
-pub(crate) fn answer_call(listener: BorrowedFd<'_>, id: u64, errno: Option<i32>) -> io::Result<()> {
+/// What becomes of a call that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It happens.
+    Go,
+    /// It fails.
+    Fails(i32),
+    /// It does not happen, and the caller is told that it did.
+    Done,
+}
+
+/// `SECCOMP_IOCTL_NOTIF_SEND`.
+pub(crate) fn answer_call(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
     const SEND: libc::c_ulong = 0xc018_2101;
     const CONTINUE: u32 = 1;
-    let (error, flags) = errno.map_or((0, CONTINUE), |errno| (-errno, 0));
+    let (error, flags) = match answer {
+        Answer::Go => (0, CONTINUE),
+        Answer::Fails(errno) => (-errno, 0),
+        Answer::Done => (0, 0),
+    };
     let mut answer = libc::seccomp_notif_resp { id, val: 0, error, flags };
     // SAFETY: the kernel reads a live structure of this size.
     check(unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut answer) }).map(drop)
+}
+
+/// `landlock_restrict_self(2)`: a domain that keeps signals inside and restricts nothing else.
+pub(crate) fn enter_landlock_domain() -> io::Result<()> {
+    const SCOPE_SIGNAL: u64 = 2;
+    let attributes = [0u64, 0, SCOPE_SIGNAL];
+    // SAFETY: the attributes are live and of the size that is told.
+    let ruleset = check_long(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            attributes.as_ptr(),
+            size_of_val(&attributes),
+            0u32,
+        )
+    })?;
+    let ruleset = i32::try_from(ruleset).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset) };
+    // SAFETY: plain numbers.
+    let entered =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0u32) };
+    check_long(entered).map(drop)
 }

@@ -61,7 +61,7 @@ const TOML: &[Row] = &[
     ),
     (
         "workspace.directory = { path = '/srv/job', access = 'share' }",
-        "profile:1:53: workspace.directory.access: unknown word \"share\"; did you mean \"shared\"? The words are \"as_is\", \"shared\"",
+        "profile:1:53: workspace.directory.access: unknown word \"share\"; did you mean \"shared\"? The words are \"as_is\", \"shared\", \"mapped\"",
     ),
     (
         "proc = 'masked_'",
@@ -81,7 +81,7 @@ const TOML: &[Row] = &[
     ),
     (
         "seccomp = 'of'",
-        "profile:1:11: seccomp: unknown word \"of\"; did you mean \"off\"? The words are \"compat\", \"off\"",
+        "profile:1:11: seccomp: unknown word \"of\"; did you mean \"off\"? The words are \"strict\", \"default\", \"compat\", \"off\"",
     ),
     (
         "\n\ntmp_bytes = \"64M\"\n",

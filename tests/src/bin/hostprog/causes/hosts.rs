@@ -63,6 +63,13 @@ fn leave_capabilities() -> Made {
     sys::drop_capabilities().map_err(words("drop capabilities"))
 }
 
+/// A kernel that refuses one call, `NAME ERRNO`: imitated.
+pub(super) fn refuse_named(words: &[String]) -> Made {
+    let [name, errno] = words else { return Err("a call and an errno".to_owned()) };
+    let call = postern_seccomp::Arch::X86_64.call_number(name).ok_or("no such call")?;
+    refuse(&[Refused::always(call.into(), errno.parse().map_err(text)?)])
+}
+
 pub(super) fn no_user_namespaces() -> Made {
     become_ordinary()?;
     enter_as_ourselves(0)?;
@@ -213,10 +220,20 @@ pub(super) fn in_noexec_namespace(act: fn() -> Outcome) -> Outcome {
     }
 }
 
-fn forbid_memfds() -> Made {
+/// Mounts of our own, for root.
+pub(super) fn enter_mount_namespace() -> Made {
+    sys::unshare(CLONE_NEWNS).map_err(words("unshare"))?;
+    make_private()
+}
+
+fn make_private() -> Made {
     let private = rustix::mount::MountPropagationFlags::PRIVATE;
     let recursive = rustix::mount::MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private | recursive).map_err(text)?;
+    rustix::mount::mount_change("/", private | recursive).map_err(text)
+}
+
+fn forbid_memfds() -> Made {
+    make_private()?;
     mount("proc", "/proc", "proc", MountFlags::empty(), None).map_err(text)?;
     write("/proc/sys/vm/memfd_noexec", "2")?;
     // For whoever wants no program to be executed from a temporary directory either.
@@ -307,4 +324,13 @@ pub(super) fn keys_used_up() -> Made {
         }
     }
     Err(format!("{MANY} keys are not too many here"))
+}
+
+/// As many Landlock domains around this process as the kernel nests.
+pub(crate) fn landlock_layers() -> Made {
+    rustix::thread::set_no_new_privs(true).map_err(text)?;
+    for _ in 0..16 {
+        sys::enter_landlock_domain().map_err(words("enter a Landlock domain"))?;
+    }
+    Ok(())
 }

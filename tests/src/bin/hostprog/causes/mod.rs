@@ -15,7 +15,7 @@ use crate::Scenario;
 use crate::world::{self, Outcome, ensure, text};
 
 /// Every scenario about causes.
-pub(crate) const ALL: [Scenario; 25] = [
+pub(crate) const ALL: [Scenario; 28] = [
     ("no-user-namespaces", |_| hosts::no_user_namespaces().and_then(|()| launch())),
     ("no-more-processes", |_| hosts::no_more_processes().and_then(|()| launch())),
     ("launch", |_| launch()),
@@ -39,8 +39,11 @@ pub(crate) const ALL: [Scenario; 25] = [
     ("small-range", |_| hosts::small_range().and_then(|()| launch())),
     ("ids-all-leased", |_| hosts::ids_all_leased().and_then(|_locks| launch())),
     ("keys-used-up", |_| hosts::keys_used_up().and_then(|()| launch())),
+    ("landlock-layers", |_| hosts::landlock_layers().and_then(|()| launch())),
+    ("refuse", |words| hosts::refuse_named(words).and_then(|()| launch())),
     ("source", sources::changes),
     ("workspace-file", sources::workspace_file),
+    ("workspace-on-overlay", sources::workspace_on_overlay),
     ("too-many-runs", |_| too_many_runs()),
     ("check", checks::check_on),
 ];

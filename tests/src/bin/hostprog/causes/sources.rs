@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use postern::profile::Bind;
+use postern::profile::{Bind, Workspace, WorkspaceAccess};
 use postern::{Sandbox, SandboxProfile};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -77,4 +77,25 @@ pub(super) fn workspace_file(_: &[String]) -> Outcome {
     let file = std::env::temp_dir().join("workspace");
     std::fs::write(&file, "not a directory").map_err(text)?;
     launch_with(SandboxProfile::builder().workspace_directory(file).build().map_err(text)?)
+}
+
+/// A caller's workspace on a file system that cannot be id-mapped; gone with this process's mounts.
+pub(super) fn workspace_on_overlay(_: &[String]) -> Outcome {
+    const OWNER: Option<u32> = Some(4321);
+    super::hosts::enter_mount_namespace()?;
+    let directory = std::env::temp_dir();
+    let [lower, upper, work, place] =
+        ["lower", "upper", "work", "place"].map(|n| directory.join(n));
+    for path in [&lower, &upper, &work, &place] {
+        std::fs::create_dir(path).map_err(text)?;
+    }
+    let options = [("lowerdir", &lower), ("upperdir", &upper), ("workdir", &work)];
+    let options = options.map(|(name, path)| format!("{name}={}", path.display())).join(",");
+    let options = std::ffi::CString::new(options).map_err(text)?;
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("overlay", &place, "overlay", flags, Some(options.as_c_str()))
+        .map_err(text)?;
+    std::os::unix::fs::chown(&place, OWNER, OWNER).map_err(text)?;
+    let workspace = Workspace::Directory { path: place, access: WorkspaceAccess::Mapped };
+    launch_with(SandboxProfile::builder().workspace(workspace).build().map_err(text)?)
 }

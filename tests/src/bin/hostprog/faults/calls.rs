@@ -16,7 +16,7 @@ impl Call {
     }
 }
 
-const NAMES: [(i64, &str); 58] = [
+const NAMES: [(i64, &str); 63] = [
     (libc::SYS_clone3, "clone3"),
     (libc::SYS_clone, "clone"),
     (libc::SYS_openat, "openat"),
@@ -68,6 +68,11 @@ const NAMES: [(i64, &str); 58] = [
     (libc::SYS_setresgid, "setresgid"),
     (libc::SYS_capset, "capset"),
     (libc::SYS_prctl, "prctl"),
+    (libc::SYS_landlock_create_ruleset, "landlock_create_ruleset"),
+    (libc::SYS_landlock_add_rule, "landlock_add_rule"),
+    (libc::SYS_landlock_restrict_self, "landlock_restrict_self"),
+    (libc::SYS_mknodat, "mknodat"),
+    (libc::SYS_unlinkat, "unlinkat"),
     (libc::SYS_seccomp, "seccomp"),
     (libc::SYS_keyctl, "keyctl"),
     (libc::SYS_unshare, "unshare"),

@@ -78,6 +78,7 @@ fn describe(error: &Error) -> String {
         Error::Launch(LaunchError::Image { .. }) => "image".to_owned(),
         Error::Launch(LaunchError::LauncherLost { .. }) => "lost".to_owned(),
         Error::Launch(LaunchError::WorkspaceLost) => "workspace-lost".to_owned(),
+        Error::Unconfined(_) => "unconfined".to_owned(),
         other => format!("{other:?}"),
     }
 }

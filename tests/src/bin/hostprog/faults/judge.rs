@@ -34,11 +34,12 @@ impl fmt::Display for Verdict {
 type Reason = (Role, i64, u64, &'static str);
 
 /// Calls by which the launcher hears and reports: without them it cannot say why.
-const REPORTING: [Reason; 5] = [
+const REPORTING: [Reason; 6] = [
     (Role::Launcher, libc::SYS_wait4, 0, "it can no longer learn how runs end and ends"),
     (Role::Launcher, libc::SYS_sendto, 0, "the run's last record"),
     (Role::Launcher, libc::SYS_ppoll, 0, "it can no longer wait for requests and ends"),
     (Role::Launcher, libc::SYS_recvmsg, 0, "the request, with the line to answer on, is not there"),
+    (Role::Init, libc::SYS_sendto, 0, "the word that its walls stand"),
     (Role::Launcher, libc::SYS_sendmsg, 0, "the run's pidfd did not arrive, so the run is killed"),
 ];
 
@@ -61,6 +62,16 @@ const HARMLESS: [Reason; 12] = [
     (Role::Launcher, libc::SYS_getcpu, 0, "it stays on its processor, which is slower"),
     (Role::Launcher, libc::SYS_sched_setaffinity, 0, "it stays on its processor, which is slower"),
     (Role::Init, libc::SYS_prctl, 15, "PR_SET_NAME is for people who look at process lists"),
+];
+
+/// What PID 1 of the first run asks about itself, and what it was left with: what it cannot find out
+/// it does not claim, and the run is refused as one without that wall.
+const ASKED: [Reason; 5] = [
+    (Role::Init, libc::SYS_close, 0, "a descriptor too many"),
+    (Role::Init, libc::SYS_mknodat, 0, "whether a Landlock domain holds"),
+    (Role::Init, libc::SYS_keyctl, 0, "whether the session keyring is closed"),
+    (Role::Init, libc::SYS_prctl, 3, "whether it can be looked into"),
+    (Role::Init, libc::SYS_prctl, 27, "its securebits"),
 ];
 
 fn listed(list: &[Reason], site: Site) -> bool {
@@ -132,6 +143,17 @@ pub(super) fn judge(
                 && rest.iter().all(|run| run == first || *run == "ok") =>
         {
             Ok(Verdict::Fallback)
+        }
+        ["unconfined", rest @ ..]
+            if listed(&ASKED, site) && rest.iter().all(|run| *run == "ok") =>
+        {
+            Ok(Verdict::Named)
+        }
+        // PID 1 lost its line; the launcher is as it was.
+        [first, rest @ ..]
+            if listed(&REPORTING, site) && lost(first) && rest.iter().all(|run| *run == "ok") =>
+        {
+            Ok(Verdict::Lost)
         }
         rest if listed(&REPORTING, site) && rest.iter().all(lost) => Ok(Verdict::Lost),
         _ => Err("a run neither works nor fails by name, or those after it fail too"),

@@ -14,6 +14,7 @@ use crate::world::{self, Outcome, ensure, text};
 use judge::Verdict;
 use roles::Role;
 use supervisor::{Fault, Seen, Site, supervise};
+pub(crate) use supervisor::{end_all, take_listener};
 
 /// Every scenario about faults.
 pub(crate) const ALL: [Scenario; 1] = [("faults", faults)];

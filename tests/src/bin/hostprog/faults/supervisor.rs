@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::calls::Call;
 use super::host::be_host;
 use super::roles::{Role, Roles};
-use crate::sys::{self, Fork};
+use crate::sys::{self, Answer, Fork};
 use crate::world::{self, ensure, text};
 
 /// A launch that takes longer hangs.
@@ -71,7 +71,7 @@ pub(super) fn supervise(fault: Option<Fault>) -> Result<Seen, String> {
 
 /// Waits for the host and for whatever it left, all of it this process's children, being their
 /// subreaper; what hangs must be killed.
-fn end_all(kill: bool) -> Result<(), String> {
+pub(crate) fn end_all(kill: bool) -> Result<(), String> {
     let start = Instant::now();
     loop {
         for child in world::children().iter().filter(|_| kill) {
@@ -89,7 +89,7 @@ fn end_all(kill: bool) -> Result<(), String> {
 }
 
 /// A copy of the child's listener, as soon as there is one.
-fn take_listener(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd, String> {
+pub(crate) fn take_listener(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd, String> {
     let start = Instant::now();
     loop {
         match pidfd_getfd(pidfd, number, PidfdGetfdFlags::empty()) {
@@ -147,7 +147,11 @@ fn watch(
         }
         let fails = fault.filter(|fault| fault.site == site && !seen.hit);
         seen.hit |= fails.is_some();
-        match sys::answer_call(listener, waiting.id, fails.map(|fault| fault.errno)) {
+        match sys::answer_call(
+            listener,
+            waiting.id,
+            fails.map_or(Answer::Go, |f| Answer::Fails(f.errno)),
+        ) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
             Err(error) => return Err(text(error)),

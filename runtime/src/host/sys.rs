@@ -1,14 +1,16 @@
-//! The one call of a check that rustix does not have; restricts nothing.
+//! The one call of a probe that rustix does not have; restricts nothing.
 #![expect(unsafe_code, reason = "a system call without a wrapper")]
 
-/// The version of Landlock that this kernel has; `None` without it.
+use std::io;
+
+/// The version of the Landlock interface, by `landlock_create_ruleset(2)`.
 ///
 /// See [landlock_create_ruleset(2)](https://man7.org/linux/man-pages/man2/landlock_create_ruleset.2.html).
-pub(super) fn landlock_abi() -> Option<u32> {
+pub(super) fn landlock_version() -> io::Result<u32> {
     const CREATE_RULESET_VERSION: libc::c_uint = 1;
     let nothing = std::ptr::null::<libc::c_void>();
     let call = libc::SYS_landlock_create_ruleset;
     // SAFETY: with this flag the call takes no ruleset, makes none and answers with a number.
     let answer = unsafe { libc::syscall(call, nothing, 0usize, CREATE_RULESET_VERSION) };
-    u32::try_from(answer).ok().filter(|abi| *abi > 0)
+    u32::try_from(answer).map_err(|_negative| io::Error::last_os_error())
 }

@@ -1,0 +1,75 @@
+//! Kernel code, keys, mounts, time and the state of the whole machine; a guest changes none of it.
+
+use crate::policies::{ENOSYS, EPERM, always};
+use crate::policy::Rule;
+
+pub(super) const RULES: &[Rule] = &[
+    // Mounts and the root, by the old calls and the new.
+    always("mount", EPERM, "changes what paths mean"),
+    always("umount2", EPERM, "uncovers what a mount hides"),
+    always("pivot_root", EPERM, "changes the root"),
+    always("chroot", EPERM, "changes the root, and a second chroot is the classic way out of one"),
+    always("open_tree", ENOSYS, "clones a mount"),
+    always("open_tree_attr", ENOSYS, "clones a mount with other attributes"),
+    always("move_mount", ENOSYS, "attaches a mount"),
+    always("fsopen", ENOSYS, "starts a filesystem; its option parsers have had memory bugs"),
+    always("fsconfig", ENOSYS, "feeds options to a filesystem driver"),
+    always("fsmount", ENOSYS, "makes a mount"),
+    always("fspick", ENOSYS, "reconfigures a mounted filesystem"),
+    always("mount_setattr", ENOSYS, "could lift read-only, nosuid or noexec"),
+    always("statmount", ENOSYS, "tells host paths and devices of mounts"),
+    always("listmount", ENOSYS, "lists mounts"),
+    always("listns", ENOSYS, "lists namespaces"),
+    // Keyrings: the session keyring is inherited through every namespace.
+    always("add_key", EPERM, "keys live in kernel memory and outlive the guest"),
+    always("keyctl", EPERM, "reads keys of the session or user that started the sandbox"),
+    always("request_key", EPERM, "makes the kernel run a helper program on the host"),
+    // Code in the kernel, and measurement of it.
+    always("bpf", EPERM, "runs programs in the kernel"),
+    always("perf_event_open", EPERM, "a large interface with many bugs; measures other work"),
+    always("init_module", EPERM, "loads code into the kernel"),
+    always("finit_module", EPERM, "loads code into the kernel"),
+    always("delete_module", EPERM, "unloads code from the kernel"),
+    always("create_module", EPERM, "obsolete; loaded code into the kernel"),
+    always("kexec_load", EPERM, "replaces the kernel"),
+    always("kexec_file_load", EPERM, "replaces the kernel"),
+    always("lookup_dcookie", EPERM, "a path by a profiler's number"),
+    // Work the kernel does later, past this filter or past any quota.
+    always(
+        "io_uring_setup",
+        ENOSYS,
+        "operations in a ring are carried out without a call to judge",
+    ),
+    always("io_uring_enter", ENOSYS, "submits to a ring"),
+    always("io_uring_register", ENOSYS, "attaches files and memory to a ring"),
+    always("io_setup", EPERM, "takes from one count of requests for the whole machine"),
+    always("io_destroy", EPERM, "of no use without io_setup"),
+    always("io_submit", EPERM, "of no use without io_setup"),
+    always("io_cancel", EPERM, "of no use without io_setup"),
+    always("io_getevents", EPERM, "of no use without io_setup"),
+    always("io_pgetevents", EPERM, "of no use without io_setup"),
+    // The state of the whole machine.
+    always("reboot", EPERM, "stops the machine"),
+    always("swapon", EPERM, "changes the machine's swap"),
+    always("swapoff", EPERM, "changes the machine's swap"),
+    always("syslog", EPERM, "the kernel log shows addresses and other tenants' doings"),
+    always("acct", EPERM, "writes a record of every process to a file"),
+    always("quotactl", EPERM, "changes disk quotas"),
+    always("quotactl_fd", ENOSYS, "changes disk quotas"),
+    always("vhangup", EPERM, "hangs up a terminal"),
+    always("_sysctl", EPERM, "obsolete; settings of the kernel by number"),
+    always("sysfs", EPERM, "obsolete; tells the kernel's file systems"),
+    always("ustat", EPERM, "obsolete; tells of a file system by its device number"),
+    always("uselib", EPERM, "maps a library by path; obsolete"),
+    always("nfsservctl", EPERM, "obsolete; ran a file server in the kernel"),
+    always("settimeofday", EPERM, "sets the machine's clock"),
+    always("clock_settime", EPERM, "sets one of the machine's clocks"),
+    always("clock_adjtime", EPERM, "steers one of the machine's clocks"),
+    always("adjtimex", EPERM, "steers the machine's clock"),
+    always("sethostname", EPERM, "the name is the profile's"),
+    always("setdomainname", EPERM, "the name is the profile's"),
+    // Security modules, their newer calls; Landlock's own stay, since they only tighten.
+    always("lsm_get_self_attr", ENOSYS, "tells how the host is confined"),
+    always("lsm_set_self_attr", ENOSYS, "changes how a process is confined"),
+    always("lsm_list_modules", ENOSYS, "tells how the host is confined"),
+];
