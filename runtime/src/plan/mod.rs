@@ -227,7 +227,8 @@ pub enum MountOp {
         /// Whether the host gets a descriptor of it.
         export: Export,
     },
-    /// A fresh procfs of the run's pid namespace (in the template: of the launcher's).
+    /// A fresh procfs of the run's pid namespace (in the template: of the launcher's), in which what
+    /// may not be traced may not be looked at (`hidepid=1`).
     Proc {
         /// Where.
         target: CString,
