@@ -83,7 +83,12 @@ fn peers(stage: &Stage, questions: &[String]) -> Vec<Value> {
     // Without close-on-exec: bubblewrap inherits it.
     let mut filter = File::from(memfd_create("filter", MemfdFlags::empty()).unwrap());
     match std::env::var_os(BLOB) {
-        Some(path) => filter.write_all(&std::fs::read(path).unwrap()).unwrap(),
+        Some(path) => {
+            let program = std::fs::read(&path);
+            let program =
+                program.unwrap_or_else(|error| panic!("{BLOB}={}: {error}", path.display()));
+            filter.write_all(&program).unwrap();
+        }
         None => {
             let compat = postern_seccomp::program(Level::Compat, Arch::X86_64).unwrap().unwrap();
             filter.write_all(compat.as_bytes()).unwrap();
