@@ -37,7 +37,7 @@ type Row = (&'static str, fn() -> Machine, Wants);
 const NOTHING: Wants = Wants { run_directory: false };
 const RUN_DIRECTORY: Wants = Wants { run_directory: true };
 
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 30] = [
     ("beneath-tmp", hosts::with_models, NOTHING),
     ("bwrap-like", hosts::with_home, NOTHING),
     ("caller-workspace", hosts::with_job, NOTHING),
@@ -51,6 +51,7 @@ const ROWS: [Row; 29] = [
     ("limits", hosts::desktop, NOTHING),
     ("many-binds", hosts::with_models, NOTHING),
     ("merged-usr", hosts::fedora, NOTHING),
+    ("over-a-link", hosts::with_models, NOTHING),
     ("private-tmp", hosts::with_models, NOTHING),
     ("proc-masked", hosts::debian, NOTHING),
     ("proc-minimal", hosts::debian, NOTHING),

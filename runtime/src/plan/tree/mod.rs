@@ -177,7 +177,9 @@ impl<'a> Tree<'a> {
             });
             let Some((prefix, to)) = links.last() else { return Ok(path) };
             let rest = path.strip_prefix(prefix).unwrap_or(Path::new(""));
-            path = joined(prefix.parent().unwrap_or(Path::new("/")), to).join(rest);
+            // By components, since joining nothing would add a slash.
+            let behind = joined(prefix.parent().unwrap_or(Path::new("/")), to);
+            path = behind.components().chain(rest.components()).collect();
         }
         Err(Refusal::TargetBehindLink { field, target: path })
     }
