@@ -2,22 +2,27 @@
 //! call found; it decides nothing about what is refused.
 //!
 //! The search is short for every number because the kernel runs the program once per number when
-//! it is installed, to fill its cache of calls that are always allowed.
+//! it is installed, to fill its cache of calls that are always allowed. The program is short
+//! because every instruction costs a launch its translation.
 
 use crate::action::Action;
 use crate::arch::Arch;
-use crate::call::{SKIPPED, X32_BIT, halves};
-use crate::condition::{Condition, Order, Test};
+use crate::call::{SKIPPED, X32_BIT};
+use crate::condition::Condition;
 use crate::error::Error;
 use crate::program::{Instruction, Program};
 
+mod conditions;
+mod emit;
+mod graph;
 #[cfg(test)]
 mod tests;
 
+use graph::{Graph, Node, Test, Word};
+
 /// Offsets in `struct seccomp_data`.
-const NUMBER: u32 = 0;
-const ARCH: u32 = 4;
-const ARGUMENTS: u32 = 16;
+const NUMBER: Word = Word::of(0);
+const ARCH: Word = Word::of(4);
 
 /// The bit above the x32 bit.
 const SIGN_BIT: u32 = 0x8000_0000;
@@ -50,19 +55,17 @@ impl Table<'_> {
     pub(crate) fn assemble(mut self) -> Result<Program, Error> {
         // Stable, so that the lines of one call keep their order.
         self.lines.sort_by_key(|line| line.number);
-        let numbers = Numbers::new(&self);
-        let mut code = Code { otherwise: self.otherwise, ..Code::default() };
-        code.search(&numbers.lowest, &numbers.above)?;
-        // Runs on into the search, whose entry was pushed last.
-        let native = code.load(NUMBER)?;
-        let foreign = code.answer(self.foreign_abi)?;
-        code.test(ARCH, Instruction::JEQ, self.arch.audit(), native, foreign)?;
-        Ok(Program::new(code.backward.into_iter().rev()))
+        let mut search = Search { graph: Graph::default(), otherwise: self.otherwise };
+        let native = search.spans(&spans(&self))?;
+        let foreign = search.graph.answer(self.foreign_abi)?;
+        let audit = self.arch.audit();
+        let entry = search.test(ARCH, Instruction::JEQ, audit, [native, foreign])?;
+        emit::program(&search.graph, entry)
     }
 }
 
 /// What happens to a range of call numbers.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Fate<'r> {
     Answer(Action),
     /// The lines of one call, in order; the table's own answer if none holds.
@@ -79,240 +82,101 @@ impl<'r> Fate<'r> {
     }
 }
 
-/// A range of numbers, up to where the next one starts.
+/// A range of numbers.
 struct Span<'r> {
     first: u32,
+    last: u32,
     fate: Fate<'r>,
 }
 
-/// The fate of every number there is.
-struct Numbers<'r> {
-    lowest: Fate<'r>,
-    above: Vec<Span<'r>>,
-}
-
-impl<'r> Numbers<'r> {
-    fn new(table: &'r Table<'r>) -> Self {
-        let Table { unreviewed, x32, otherwise, .. } = *table;
-        let mut lines = table.lines.as_slice();
-        let mut numbers = Self { lowest: Fate::Answer(unreviewed), above: Vec::new() };
-        let mut next = 0;
-        for (number, _) in table.arch.calls() {
-            if number > next {
-                numbers.push(next, Fate::Answer(unreviewed));
-            }
-            let (own, later) = lines.split_at(lines.partition_point(|line| line.number <= number));
-            numbers.push(number, Fate::of_call(own, otherwise));
-            lines = later;
-            next = number + 1;
-        }
-        numbers.push(next, Fate::Answer(unreviewed));
-        numbers.push(X32_BIT, Fate::Answer(x32));
-        numbers.push(SIGN_BIT, Fate::Answer(unreviewed));
-        numbers.push(SIGN_BIT | X32_BIT, Fate::Answer(x32));
-        numbers.push(SKIPPED, Fate::Answer(Action::Allow));
-        numbers
-    }
-
-    /// Adds the range from `first` on, joined to the one below it where both fare the same.
-    fn push(&mut self, first: u32, fate: Fate<'r>) {
-        let below = self.above.last().map_or(&self.lowest, |span| &span.fate);
-        match first {
-            0 => self.lowest = fate,
-            _ if *below == fate => {}
-            _ => self.above.push(Span { first, fate }),
-        }
+impl Span<'_> {
+    fn count(&self) -> u64 {
+        u64::from(self.last) - u64::from(self.first) + 1
     }
 }
 
-/// An instruction in [`Code`]: 1 for the last of the program, counting backward.
-#[derive(Clone, Copy)]
-struct Label(u16);
+/// The fate of every number there is, in order.
+fn spans<'r>(table: &'r Table<'r>) -> Vec<Span<'r>> {
+    let Table { unreviewed, x32, otherwise, .. } = *table;
+    let mut lines = table.lines.as_slice();
+    let mut spans = Vec::new();
+    let mut next = 0;
+    for (number, _) in table.arch.calls() {
+        if number > next {
+            push(&mut spans, next, Fate::Answer(unreviewed));
+        }
+        let (own, later) = lines.split_at(lines.partition_point(|line| line.number <= number));
+        push(&mut spans, number, Fate::of_call(own, otherwise));
+        lines = later;
+        next = number + 1;
+    }
+    push(&mut spans, next, Fate::Answer(unreviewed));
+    push(&mut spans, X32_BIT, Fate::Answer(x32));
+    push(&mut spans, SIGN_BIT, Fate::Answer(unreviewed));
+    push(&mut spans, SIGN_BIT | X32_BIT, Fate::Answer(x32));
+    push(&mut spans, SKIPPED, Fate::Answer(Action::Allow));
+    spans
+}
 
-/// A program under construction, last instruction first: jumps only go forward, so the target of
-/// every jump is there before the jump, and its distance is known.
-struct Code {
-    backward: Vec<Instruction>,
-    len: u16,
-    answers: Vec<(Action, Label)>,
+/// Adds the range from `first` on, joined to the one below it where both fare the same.
+fn push<'r>(spans: &mut Vec<Span<'r>>, first: u32, fate: Fate<'r>) {
+    match spans.last_mut() {
+        Some(below) if below.fate == fate => return,
+        Some(below) => below.last = first - 1,
+        None => {}
+    }
+    spans.push(Span { first, last: u32::MAX, fate });
+}
+
+/// The most numbers that are compared one by one at the end of the search.
+const SINGLES: u64 = 2;
+
+struct Search {
+    graph: Graph,
     /// The answer where no line of a call holds.
     otherwise: Action,
 }
 
-impl Default for Code {
-    fn default() -> Self {
-        Self { backward: Vec::new(), len: 0, answers: Vec::new(), otherwise: Action::Allow }
+impl Search {
+    /// Finds the fate of a number that lies in one of `spans`.
+    fn spans(&mut self, spans: &[Span<'_>]) -> Result<Node, Error> {
+        let widest = spans.iter().max_by_key(|span| span.count());
+        let Some(widest) = widest else { return self.graph.answer(self.otherwise) };
+        let others = || spans.iter().filter(|span| span.fate != widest.fate);
+        if others().map(Span::count).sum::<u64>() <= SINGLES {
+            let mut node = self.fate(widest.fate)?;
+            for span in others() {
+                let own = self.fate(span.fate)?;
+                for number in span.first..=span.last {
+                    node = self.test(NUMBER, Instruction::JEQ, number, [own, node])?;
+                }
+            }
+            return Ok(node);
+        }
+        let (below, above) = spans.split_at(spans.len() / 2);
+        let pivot = above.first().map_or(0, |span| span.first);
+        let high = self.spans(above)?;
+        let low = self.spans(below)?;
+        self.test(NUMBER, Instruction::JGE, pivot, [high, low])
     }
-}
 
-impl Code {
-    /// Finds the fate of the number in the accumulator, in `spans` or else below all of them.
-    fn search(&mut self, below: &Fate<'_>, spans: &[Span<'_>]) -> Result<Label, Error> {
-        let (left, right) = spans.split_at(spans.len() / 2);
-        let [pivot, above @ ..] = right else {
-            return self.fate(below);
-        };
-        let high = self.search(&pivot.fate, above)?;
-        let low = self.search(below, left)?;
-        self.branch(Instruction::JGE, pivot.first, high, low)
+    fn test(&mut self, word: Word, code: u16, k: u32, [yes, no]: [Node; 2]) -> Result<Node, Error> {
+        self.graph.test(Test { word, code, k, yes, no })
     }
 
-    fn fate(&mut self, fate: &Fate<'_>) -> Result<Label, Error> {
+    fn fate(&mut self, fate: Fate<'_>) -> Result<Node, Error> {
         let lines = match fate {
-            Fate::Answer(action) => return self.answer(*action),
+            Fate::Answer(action) => return self.graph.answer(action),
             Fate::Lines(lines) => lines,
         };
-        let mut otherwise = self.answer(self.otherwise)?;
+        let mut otherwise = self.graph.answer(self.otherwise)?;
         for line in lines.iter().rev() {
-            let mut matched = self.answer(line.action)?;
+            let mut matched = self.graph.answer(line.action)?;
             for condition in line.conditions.iter().rev() {
-                matched = self.condition(condition, matched, otherwise)?;
+                matched = self.graph.condition(condition, matched, otherwise)?;
             }
             otherwise = matched;
         }
         Ok(otherwise)
-    }
-
-    fn condition(&mut self, condition: &Condition, yes: Label, no: Label) -> Result<Label, Error> {
-        let low = ARGUMENTS + 8 * u32::from(condition.argument.index());
-        match condition.test {
-            Test::Is(value) => self.test(low, Instruction::JEQ, value, yes, no),
-            Test::IsNot(value) => self.test(low, Instruction::JEQ, value, no, yes),
-            Test::HasAny(mask) => self.test(low, Instruction::JSET, mask, yes, no),
-            Test::MaskedIs { mask, value } => self.masked(low, mask, value, yes, no),
-            Test::MaskedIsNot { mask, value } => self.masked(low, mask, value, no, yes),
-            Test::Low(order, value) => {
-                self.ordered(order, value, yes, no)?;
-                self.load(low)
-            }
-            Test::NotNull => self.equal(low, 0, no, yes),
-            Test::FullIs(value) => self.equal(low, value, yes, no),
-            Test::FullIsNot(value) => self.equal(low, value, no, yes),
-            Test::FullMaskedIs { mask, value } => {
-                let ([mask_low, mask_high], [value_low, value_high]) =
-                    (halves(mask), halves(value));
-                let low_half = self.masked(low, mask_low, value_low, yes, no)?;
-                self.masked(low + 4, mask_high, value_high, low_half, no)
-            }
-            Test::Full(order, value) => self.ordered_in_full(low, order, value, yes, no),
-        }
-    }
-
-    /// A test of all 64 bits at `low` for equality.
-    fn equal(&mut self, low: u32, value: u64, yes: Label, no: Label) -> Result<Label, Error> {
-        let [value_low, value_high] = halves(value);
-        let low_half = self.test(low, Instruction::JEQ, value_low, yes, no)?;
-        self.test(low + 4, Instruction::JEQ, value_high, low_half, no)
-    }
-
-    /// A test of some bits of the word at `offset`.
-    fn masked(
-        &mut self,
-        offset: u32,
-        mask: u32,
-        value: u32,
-        yes: Label,
-        no: Label,
-    ) -> Result<Label, Error> {
-        self.branch(Instruction::JEQ, value, yes, no)?;
-        self.push(Instruction::AND, 0, 0, mask)?;
-        self.load(offset)
-    }
-
-    /// A comparison of the accumulator.
-    fn ordered(&mut self, order: Order, k: u32, yes: Label, no: Label) -> Result<Label, Error> {
-        match order {
-            Order::Less => self.branch(Instruction::JGE, k, no, yes),
-            Order::LessOrEqual => self.branch(Instruction::JGT, k, no, yes),
-            Order::Greater => self.branch(Instruction::JGT, k, yes, no),
-            Order::GreaterOrEqual => self.branch(Instruction::JGE, k, yes, no),
-        }
-    }
-
-    /// A comparison of all 64 bits at `low`: the high half decides unless it is equal.
-    fn ordered_in_full(
-        &mut self,
-        low: u32,
-        order: Order,
-        value: u64,
-        yes: Label,
-        no: Label,
-    ) -> Result<Label, Error> {
-        let [value_low, value_high] = halves(value);
-        self.ordered(order, value_low, yes, no)?;
-        let low_half = self.load(low)?;
-        let (above, below) = match order {
-            Order::Less | Order::LessOrEqual => (no, yes),
-            Order::Greater | Order::GreaterOrEqual => (yes, no),
-        };
-        let not_above = self.branch(Instruction::JEQ, value_high, low_half, below)?;
-        self.branch(Instruction::JGT, value_high, above, not_above)?;
-        self.load(low + 4)
-    }
-
-    /// A return of `action`, shared with earlier ones while a test can still reach them.
-    fn answer(&mut self, action: Action) -> Result<Label, Error> {
-        let known = self.answers.iter().rev().find(|(known, _)| *known == action);
-        if let Some((_, label)) = known.filter(|(_, label)| self.short(*label).is_some()) {
-            return Ok(*label);
-        }
-        let label = self.push(Instruction::RETURN, 0, 0, action.word())?;
-        self.answers.push((action, label));
-        Ok(label)
-    }
-
-    /// A test of the word at `offset`.
-    fn test(
-        &mut self,
-        offset: u32,
-        code: u16,
-        k: u32,
-        yes: Label,
-        no: Label,
-    ) -> Result<Label, Error> {
-        self.branch(code, k, yes, no)?;
-        self.load(offset)
-    }
-
-    fn load(&mut self, offset: u32) -> Result<Label, Error> {
-        self.push(Instruction::LOAD, 0, 0, offset)
-    }
-
-    /// A test of the word in the accumulator; a side that its 8-bit distance cannot reach goes over
-    /// a long jump.
-    fn branch(&mut self, code: u16, k: u32, yes: Label, no: Label) -> Result<Label, Error> {
-        match (self.short(yes), self.short(no)) {
-            (Some(jt), Some(jf)) => self.push(code, jt, jf, k),
-            (None, _) => {
-                let yes = self.jump(yes)?;
-                self.branch(code, k, yes, no)
-            }
-            (_, None) => {
-                let no = self.jump(no)?;
-                self.branch(code, k, yes, no)
-            }
-        }
-    }
-
-    fn jump(&mut self, to: Label) -> Result<Label, Error> {
-        self.push(Instruction::JUMP, 0, 0, u32::from(self.distance(to)))
-    }
-
-    fn short(&self, to: Label) -> Option<u8> {
-        u8::try_from(self.distance(to)).ok()
-    }
-
-    /// How many instructions the next one pushed must skip to get to `to`.
-    fn distance(&self, Label(to): Label) -> u16 {
-        self.len - to
-    }
-
-    fn push(&mut self, code: u16, jt: u8, jf: u8, k: u32) -> Result<Label, Error> {
-        if self.backward.len() == Program::MAX_LEN {
-            return Err(Error::ProgramTooLong);
-        }
-        self.backward.push(Instruction { code, jt, jf, k });
-        self.len += 1;
-        Ok(Label(self.len))
     }
 }

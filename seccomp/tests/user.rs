@@ -126,11 +126,7 @@ fn what_is_refused() {
         ),
         (refusing(r#"{"syscall": "execve"}"#), "policy-refuses-exec", "refuses execve"),
         (with_actions("\"trap\"", "\"allow\""), "policy-refuses-exec", "refuses execve"),
-        (
-            refusing(&vec![MANY; 2048].join(",")),
-            "policy-too-long",
-            "needs more than 4096 instructions",
-        ),
+        (refusing(&many(4096)), "policy-too-long", "needs more than 4096 instructions"),
         (" ".repeat(UserPolicy::BYTES_MAX + 1), "policy-size", "is 1048577 bytes long"),
     ];
     for (text, rule, words) in rows {
@@ -141,8 +137,16 @@ fn what_is_refused() {
     }
 }
 
-const MANY: &str =
-    r#"{"syscall": "ioctl", "args": [{"index": 1, "type": "dword", "op": "eq", "val": 1}]}"#;
+/// As many rules, no two of which are the same.
+fn many(count: u32) -> String {
+    let rule = |value| {
+        format!(
+            r#"{{"syscall": "ioctl",
+                "args": [{{"index": 1, "type": "dword", "op": "eq", "val": {value}}}]}}"#
+        )
+    };
+    (0..count).map(rule).collect::<Vec<_>>().join(",")
+}
 
 #[test]
 fn what_a_level_refuses_cannot_be_asked_for() {

@@ -28,8 +28,7 @@ fn even_requests(rules: u32) -> Policy {
 }
 
 fn has_long_jump(program: &Program) -> bool {
-    let mut instructions = (0..program.len()).filter_map(|index| program.instruction(index));
-    instructions.any(|instruction| instruction.code == Instruction::JUMP)
+    count(program, |instruction| instruction.code == Instruction::JUMP) > 0
 }
 
 /// A name, the conditions, and which values of the first argument they refuse.
@@ -157,8 +156,8 @@ fn first_rule_that_holds_decides() {
 
 #[test]
 fn jumps_of_any_length() {
-    // The two around 125 lie on both sides of the reach of a test.
-    for (rules, long) in [(1, false), (100, false), (120, false), (130, true), (1000, true)] {
+    // The two around 255 lie on both sides of the reach of a test.
+    for (rules, long) in [(1, false), (200, false), (250, false), (260, true), (1000, true)] {
         let policy = even_requests(rules);
         let program = policy.assemble().unwrap();
         assert_eq!(has_long_jump(&program), long, "{rules} rules");
@@ -178,8 +177,8 @@ fn what_cannot_be_assembled() {
     let unknown = policy(vec![rule("ioctl", &[], EPERM), rule("no_such_call", &[], EPERM)]);
     let error = Error::UnknownCall { call: "no_such_call", arch: Arch::X86_64 };
     assert_eq!(unknown.assemble(), Err(error));
-    assert_eq!(even_requests(2048).assemble(), Err(Error::ProgramTooLong));
-    assert!(even_requests(2000).assemble().unwrap().len() <= Program::MAX_LEN);
+    assert_eq!(even_requests(4096).assemble(), Err(Error::ProgramTooLong));
+    assert!(even_requests(4000).assemble().unwrap().len() <= Program::MAX_LEN);
 }
 
 #[test]
@@ -190,4 +189,29 @@ fn no_rules_at_all() {
         let call = Call::native(Arch::X86_64, number, [0; 6]);
         assert_eq!(simulate(&program, &call), Ok(policy.evaluate(&call).word()), "{number}");
     }
+}
+
+fn count(program: &Program, is_counted: impl Fn(Instruction) -> bool) -> usize {
+    let instructions = (0..program.len()).filter_map(|index| program.instruction(index));
+    instructions.filter(|instruction| is_counted(*instruction)).count()
+}
+
+#[test]
+fn equal_parts_are_there_once() {
+    let same = |call| rule(call, &[(A0, HasAny(6)), (A1, Is(1))], EPERM);
+    let program = policy(["ioctl", "fcntl", "flock"].map(same).into()).assemble().unwrap();
+    assert_eq!(count(&program, |one| one.code == Instruction::JSET), 1);
+}
+
+#[test]
+fn what_is_known_is_not_asked_again() {
+    let rules = vec![
+        rule("ioctl", &[(A0, Is(2)), (A1, IsNot(1))], EPERM),
+        rule("ioctl", &[(A0, Is(3)), (A1, IsNot(1))], EPERM),
+        rule("ioctl", &[(A0, Is(2)), (A5, Is(1))], Action::Succeed),
+    ];
+    let program = policy(rules).assemble().unwrap();
+    let loads = |offset| count(&program, |one| one.code == Instruction::LOAD && one.k == offset);
+    // Once the first argument, and the second for 2 and for 3.
+    assert_eq!([loads(16), loads(24), loads(56)], [1, 2, 1]);
 }
