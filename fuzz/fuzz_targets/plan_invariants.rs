@@ -36,9 +36,9 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
             assert!(words.ends_with(&format!("[{rule}]")), "{words}");
         }
         Ok(plan) => {
-            let direct = without_links(profile, &host);
+            let seen = with_links(profile, &host);
             for (name, holds) in invariants::ALL {
-                assert!(holds(&direct, &plan), "{name}: {profile:?}\n{plan}");
+                assert!(holds(&seen, &plan), "{name}: {profile:?}\n{plan}");
             }
             let again = resolve_with(profile, &host, wants).map(|plan| plan.to_string());
             assert_eq!(again, Ok(plan.to_string()));
@@ -46,28 +46,37 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
     }
 }
 
-/// The same profile, its targets written as where the host's links lead, which a plan follows.
-fn without_links(profile: &SandboxProfile, host: &Host) -> SandboxProfile {
+/// The same profile, with every target also as where a link of the host's leads, which a plan
+/// follows where the guest would see it.
+fn with_links(profile: &SandboxProfile, host: &Host) -> SandboxProfile {
     let root = profile.rootfs.as_deref().unwrap_or(Path::new("/"));
-    let direct = |target: &mut PathBuf| {
-        let Ok(inner) = target.strip_prefix("/") else { return };
-        let Some(FileFact::Found(found)) = host.file(&root.join(inner)) else { return };
-        if let Ok(inner) = found.canonical.strip_prefix(root) {
-            *target = Path::new("/").join(inner);
-        }
+    let direct = |target: &Path| {
+        let Some(FileFact::Found(found)) = host.file(&root.join(target.strip_prefix("/").ok()?))
+        else {
+            return None;
+        };
+        Some(Path::new("/").join(found.canonical.strip_prefix(root).ok()?))
     };
-    let mut profile = profile.clone();
-    profile.rw_binds.iter_mut().for_each(|bind| direct(&mut bind.target));
-    for mount in &mut profile.mounts {
-        match mount {
+    let binds = profile.rw_binds.iter();
+    let binds = binds.filter_map(|bind| Some(Bind::new(&bind.source, direct(&bind.target)?)));
+    let mounts = profile.mounts.iter().filter_map(|mount| {
+        let (mut mount, to) = (mount.clone(), direct(mount.target())?);
+        match &mut mount {
             MountSpec::Bind { target, .. }
             | MountSpec::Tmpfs { target, .. }
             | MountSpec::Dir { target, .. }
             | MountSpec::Symlink { target, .. }
-            | MountSpec::File { target, .. } => direct(target),
+            | MountSpec::File { target, .. } => *target = to,
         }
-    }
-    profile
+        Some(mount)
+    });
+    let mut seen = profile.clone();
+    seen.rw_binds.extend(binds);
+    seen.mounts.extend(mounts);
+    // The guest's own `/tmp` is where the host's leads.
+    let tmp = direct(Path::new("/tmp")).map(|target| MountSpec::Dir { target, mode: 0o1777 });
+    seen.mounts.extend(tmp);
+    seen
 }
 
 const PATHS: [&str; 28] = [

@@ -137,7 +137,7 @@ fn system_read_only(profile: &SandboxProfile, plan: &Plan) -> bool {
     };
     !all(plan)
         .filter(is_writable)
-        .filter(|op| !is_listed(profile, op))
+        .filter(|op| !is_listed(profile, op) && !is_workspace(profile, op))
         .any(|op| system.iter().any(|directory| beneath(path(op), directory)))
 }
 
