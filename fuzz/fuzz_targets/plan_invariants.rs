@@ -34,6 +34,7 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
         Err(refusal) => {
             let (rule, words) = (refusal.rule(), refusal.to_string());
             assert!(words.ends_with(&format!("[{rule}]")), "{words}");
+            assert!(!words.chars().any(char::is_control), "{words:?}");
         }
         Ok(plan) => {
             let seen = with_links(profile, &host);
@@ -79,7 +80,7 @@ fn with_links(profile: &SandboxProfile, host: &Host) -> SandboxProfile {
     seen
 }
 
-const PATHS: [&str; 28] = [
+const PATHS: [&str; 29] = [
     "/",
     "/usr",
     "/usr/bin",
@@ -108,6 +109,7 @@ const PATHS: [&str; 28] = [
     "/home/ada",
     "relative",
     "/srv/../etc",
+    "/srv/new\nline",
 ];
 
 fn path(bytes: &mut Unstructured<'_>) -> Result<&'static str> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use postern_init::step::Step;
 
 use super::cause::Cause;
+use crate::error::Shown as _;
 use crate::launch::ImageSource;
 
 /// Where a failed step ran.
@@ -140,7 +141,7 @@ impl fmt::Display for LaunchError {
                 write!(f, "cannot {what}: {source}")
             }
             Self::Prepare { what, object, source } => {
-                write!(f, "cannot {what} ({}): {source}", object.display())
+                write!(f, "cannot {what} ({}): {source}", object.shown())
             }
             Self::Image { attempts, cause } => {
                 f.write_str("cannot start the launcher in any way")?;
@@ -154,7 +155,7 @@ impl fmt::Display for LaunchError {
                 "starting the launcher: {} wrote no id map: {said}; fix: make it work for this \
                  user (see newuidmap(1)), or name the service's own ids as `host_uid` and \
                  `host_gid`, which the guest then shares",
-                program.display()
+                program.shown()
             ),
             Self::NoFreeId { first, last } => write!(
                 f,

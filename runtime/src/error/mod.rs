@@ -7,6 +7,7 @@ mod hatch;
 mod launch;
 mod python;
 mod refusal;
+mod shown;
 
 use core::fmt;
 
@@ -19,6 +20,7 @@ pub use launch::{LaunchError, Phase, StepFailure};
 pub use postern_init::step::Step;
 pub use python::PythonError;
 pub use refusal::{PythonHidden, Refusal};
+pub(crate) use shown::Shown;
 
 use crate::host::ProbeError;
 

@@ -4,6 +4,8 @@
 use core::fmt;
 use std::path::PathBuf;
 
+use crate::error::Shown as _;
+
 /// What is wrong with the guest's Python interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,11 +32,11 @@ impl fmt::Display for PythonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { program, searched } => {
-                write!(f, "python: the guest has no {}", program.display())?;
+                write!(f, "python: the guest has no {}", program.shown())?;
                 let mut directories = searched.iter();
                 if let Some(first) = directories.next() {
-                    write!(f, " in {}", first.display())?;
-                    directories.try_for_each(|other| write!(f, ", {}", other.display()))?;
+                    write!(f, " in {}", first.shown())?;
+                    directories.try_for_each(|other| write!(f, ", {}", other.shown()))?;
                 }
                 f.write_str("; install it there, or set `python` or `venv`")
             }
@@ -42,7 +44,7 @@ impl fmt::Display for PythonError {
                 f,
                 "python: {} is Python {}.{}; {}.{} is the oldest that will do; set `python` or \
                  `venv` to a newer one",
-                program.display(),
+                program.shown(),
                 version.0,
                 version.1,
                 least.0,

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::path::PathBuf;
 
+use crate::error::Shown as _;
+
 /// Why the guest's kernel uid is the service's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -70,7 +72,7 @@ impl WhyShared {
             }
             Self::ToolPowerless { path } => format!(
                 "as root: chmod u+s {}, owned by root, on a mount without nosuid",
-                path.display()
+                path.shown()
             ),
             Self::NoNewPrivs => {
                 "start the service without no_new_privs (systemd: NoNewPrivileges=no)".to_owned()
@@ -106,7 +108,7 @@ impl fmt::Display for WhyShared {
             Self::ToolPowerless { path } => write!(
                 f,
                 "{} is not set-uid root, has no capabilities, or is on a nosuid mount",
-                path.display()
+                path.shown()
             ),
             Self::NoNewPrivs => f.write_str("no_new_privs is set on the service"),
             Self::OtherGroup { primary } => {
@@ -116,7 +118,7 @@ impl fmt::Display for WhyShared {
             Self::Needs { path } => write!(
                 f,
                 "only the service's own ids may use {} as the profile wants it used",
-                path.display()
+                path.shown()
             ),
         }
     }

@@ -4,6 +4,7 @@
 use core::fmt;
 use std::path::Path;
 
+use crate::error::Shown as _;
 use crate::profile::Bind;
 
 /// Why an interpreter is not shown to a guest whose profile does not name it.
@@ -41,7 +42,7 @@ pub(super) fn hidden(
     why: PythonHidden,
     binds: &[Bind],
 ) -> fmt::Result {
-    let (venv, interpreter) = (venv.display(), interpreter.display());
+    let (venv, interpreter) = (venv.shown(), interpreter.shown());
     write!(f, "the interpreter of {venv} is {interpreter}, which the guest cannot see: {why}; ")?;
     f.write_str("if the guest may see it, add `required_ro_binds = [")?;
     for (index, bind) in binds.iter().enumerate() {
@@ -58,14 +59,14 @@ pub(super) fn dangling(
     missing: &Path,
     rootfs: Option<&Path>,
 ) -> fmt::Result {
-    write!(f, "bin/python of {} leads to {}, which ", venv.display(), missing.display())?;
+    write!(f, "bin/python of {} leads to {}, which ", venv.shown(), missing.shown())?;
     match rootfs {
         None => f.write_str("does not exist; make the environment anew")?,
         Some(rootfs) => write!(
             f,
             "does not exist in the rootfs {}; install that Python there, or make the environment \
              from one that is there",
-            rootfs.display(),
+            rootfs.shown(),
         )?,
     }
     Ok(())
@@ -83,7 +84,7 @@ pub(super) fn forbidden(
         Some(id) => write!(f, "the guest's kernel uid {id} may not use ")?,
         None => f.write_str("no uid that is leased to a guest may use ")?,
     }
-    let (path, venv) = (path.display(), venv.display());
+    let (path, venv) = (path.shown(), venv.shown());
     write!(f, "{path} (owner {owner}, mode {mode:04o}), which the interpreter of {venv} needs; ")?;
     write!(f, "`chmod a+rX {path}`")
 }

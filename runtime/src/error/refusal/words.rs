@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{Refusal, venv};
+use crate::error::Shown as _;
 use crate::host::LandlockSupport;
 use crate::profile::Field;
 
@@ -122,10 +123,10 @@ impl Refusal {
             Self::Empty { .. } => f.write_str("is empty"),
             Self::Nul { .. } => f.write_str("holds a NUL byte"),
             Self::Relative { path, .. } => {
-                write!(f, "{} is relative; write an absolute path", path.display())
+                write!(f, "{} is relative; write an absolute path", path.shown())
             }
             Self::Dots { path, .. } => {
-                write!(f, "{} has a . or .. in it; write the path without", path.display())
+                write!(f, "{} has a . or .. in it; write the path without", path.shown())
             }
             Self::TooLong { .. } => {
                 f.write_str("is longer than 4095 bytes, or has a name longer than 255")
@@ -134,7 +135,7 @@ impl Refusal {
                 write!(f, "the file name {name:?} cannot be used, or is used twice")
             }
             Self::EnvName { name } => write!(f, "{name:?} is not the name of a variable"),
-            Self::EnvNul { name } => write!(f, "the value of {name} holds a NUL byte"),
+            Self::EnvNul { name } => write!(f, "the value of {name:?} holds a NUL byte"),
             Self::HostnameLength { bytes } => {
                 write!(f, "is {bytes} bytes long; 1 to 64 are allowed")
             }
@@ -146,69 +147,69 @@ impl Refusal {
             Self::TargetReserved { target, reserved, .. } => write!(
                 f,
                 "{} would cover or lie within {reserved}, which the sandbox makes itself",
-                target.display(),
+                target.shown(),
             ),
             Self::TargetDuplicate { other, target, .. } => {
-                write!(f, "{} is already the target of {other}", target.display())
+                write!(f, "{} is already the target of {other}", target.shown())
             }
             Self::TargetHidden { target, mount, .. } => write!(
                 f,
                 "{} would be hidden by what is mounted at {} later; put it in `mounts`, after that",
-                target.display(),
-                mount.display(),
+                target.shown(),
+                mount.shown(),
             ),
             Self::TargetMissing { target, source, .. } => write!(
                 f,
                 "nothing to mount on at {}: the host has no {}",
-                target.display(),
-                source.display(),
+                target.shown(),
+                source.shown(),
             ),
             Self::TargetKind { target, .. } => write!(
                 f,
                 "{}: a directory cannot be mounted on a file, nor a file on a directory",
-                target.display(),
+                target.shown(),
             ),
             Self::TargetBehindLink { target, .. } => write!(
                 f,
                 "{} lies behind a symbolic link that leaves its bind; name the place itself",
-                target.display(),
+                target.shown(),
             ),
             Self::TargetTaken { target, .. } => {
-                write!(f, "something else is already at {}", target.display())
+                write!(f, "something else is already at {}", target.shown())
             }
             Self::TargetNotOurs { target, source, .. } => write!(
                 f,
                 "{} would have to be made on the host as {}; nothing is made there",
-                target.display(),
-                source.display(),
+                target.shown(),
+                source.shown(),
             ),
             Self::CwdMissing { path } => {
-                write!(f, "the guest has no directory {}", path.display())
+                write!(f, "the guest has no directory {}", path.shown())
             }
             Self::SourceMissing { path, .. } => {
-                write!(f, "{} does not exist on the host", path.display())
+                write!(f, "{} does not exist on the host", path.shown())
             }
             Self::SourceUnreachable { path, errno, .. } => write!(
                 f,
                 "the service cannot look at {}: {}",
-                path.display(),
+                path.shown(),
                 std::io::Error::from_raw_os_error(*errno),
             ),
             Self::SourceBehindLink { path, writable, .. } => write!(
                 f,
                 "{} lies behind a symbolic link in {}, which guests may write to; name the place \
                  itself, if it is the right one",
-                path.display(),
-                writable.display(),
+                path.shown(),
+                writable.shown(),
             ),
             Self::SourceRoot { .. } => {
                 f.write_str("the host's / is not bound; use `root = \"host_view\"`")
             }
             Self::SourceProc { path, .. } => {
-                write!(f, "{}: the host's /proc is never bound", path.display())
+                write!(f, "{}: the host's /proc is never bound", path.shown())
             }
             Self::VenvWithoutPython { path } => {
-                write!(f, "{} has no bin/python", path.display())
+                write!(f, "{} has no bin/python", path.shown())
             }
             Self::VenvPythonDangling { venv, missing, rootfs } => {
                 venv::dangling(f, venv, missing, rootfs.as_deref())
@@ -219,18 +220,18 @@ impl Refusal {
             Self::VenvPythonForbidden { venv, path, owner, mode, id } => {
                 venv::forbidden(f, venv, path, (*owner, *mode), *id)
             }
-            Self::NotDirectory { path, .. } => write!(f, "{} is not a directory", path.display()),
+            Self::NotDirectory { path, .. } => write!(f, "{} is not a directory", path.shown()),
             Self::RootfsWithHostView => {
                 f.write_str("a rootfs and `root = \"host_view\"` exclude one another")
             }
-            Self::UsrMissing { base } => write!(f, "{} has no directory usr", base.display()),
+            Self::UsrMissing { base } => write!(f, "{} has no directory usr", base.shown()),
             Self::Device { path } => write!(
                 f,
                 "{} is missing on the host or is not the device of that name",
-                path.display(),
+                path.shown(),
             ),
             Self::WorkspaceNotWritable { path, owner, mode, id } => {
-                let path = path.display();
+                let path = path.shown();
                 match id {
                     Some(id) => write!(f, "the guest's kernel uid {id} cannot write to {path}")?,
                     None => write!(f, "no uid that is leased to a guest can write to {path}")?,
@@ -245,24 +246,24 @@ impl Refusal {
             Self::WorkspaceNotOwned { path, owner } => write!(
                 f,
                 "`access = \"shared\"` needs a chmod of {}, which belongs to uid {owner}",
-                path.display(),
+                path.shown(),
             ),
             Self::WorkspaceOfRoot { path, owner, group } => write!(
                 f,
                 "{} belongs to {owner}:{group}, and this level of the filter lets a guest set \
                  set-id bits on files that would be theirs; give it another owner and group",
-                path.display(),
+                path.shown(),
             ),
             Self::WorkspaceNotMappable { path, owner } => write!(
                 f,
                 "only a service with CAP_SYS_ADMIN, or uid {owner} itself, can have files that a \
                  guest makes in {} be uid {owner}'s",
-                path.display(),
+                path.shown(),
             ),
             Self::NotProbed { path } => write!(
                 f,
                 "the host facts say nothing about {}; probe the host for this profile",
-                path.display(),
+                path.shown(),
             ),
             Self::IdImpossible { .. } => f.write_str("4294967295 is not an id"),
             Self::HostIdZero { .. } => f.write_str("the guest is never root on the host"),

@@ -8,6 +8,7 @@ use super::keys::{self, Key};
 use super::node::{quoted, text_words};
 use super::read::{Fault, What};
 use crate::error::Refusal;
+use crate::error::Shown as _;
 use crate::profile::Field;
 
 /// A line and a column of a text, both counted from 1; a column is one character.
@@ -53,7 +54,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.path, self.position) {
             (None, None) => return Ok(()),
-            (Some(path), _) => write!(f, "{}", path.display())?,
+            (Some(path), _) => write!(f, "{}", path.shown())?,
             (None, Some(_)) => f.write_str("profile")?,
         }
         if let Some(Position { line, column }) = self.position {

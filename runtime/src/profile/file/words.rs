@@ -7,22 +7,23 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::error::ProfileFileError;
+use crate::error::Shown as _;
 
 impl fmt::Display for ProfileFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read { path, source } => read(f, path, source),
             Self::NotRegular { path, kind } => {
-                let path = path.display();
+                let path = path.shown();
                 write!(f, "{path}: is {kind}; a profile is read from a regular file")
             }
             Self::TooLarge { path, bytes, limit } => {
-                let path = path.display();
+                let path = path.shown();
                 write!(f, "{path}: has {bytes} bytes; a profile file has {limit} at most")
             }
             Self::NotUtf8 { place } => write!(f, "{place}not UTF-8; save the file as UTF-8 text"),
             Self::Extension { path } => {
-                write!(f, "{}: a profile file ends in .toml or .json", path.display())
+                write!(f, "{}: a profile file ends in .toml or .json", path.shown())
             }
             Self::Toml { place, source } => {
                 write!(f, "{place}not TOML: {}", source.message().replace('\n', "; "))
@@ -78,7 +79,7 @@ fn list(f: &mut fmt::Formatter<'_>, lead: &str, names: &[&str], quote: char) -> 
 
 /// Why a file cannot be read, and what to do.
 fn read(f: &mut fmt::Formatter<'_>, path: &Path, source: &io::Error) -> fmt::Result {
-    let path = path.display();
+    let path = path.shown();
     match Errno::from_io_error(source) {
         Some(Errno::NOENT) => write!(f, "{path}: no such file; check the path"),
         Some(Errno::ACCESS) => {
