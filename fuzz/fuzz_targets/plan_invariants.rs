@@ -8,13 +8,14 @@ mod hosts;
 #[path = "../../tests/tests/golden_plans/invariants.rs"]
 mod invariants;
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use hosts::{Machine, Owned};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use postern::host::{FileFact, Host};
-use postern::plan::{Wants, resolve_with};
+use postern::plan::{MountOp, Plan, Wants, resolve_with};
 use postern::profile::{
     Bind, BindAccess, Etc, Loopback, Missing, MountSpec, ProcKind, Root, SandboxProfile,
     SharedGroups, Sharing, Workspace, WorkspaceAccess,
@@ -37,7 +38,7 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
             assert!(!words.chars().any(char::is_control), "{words:?}");
         }
         Ok(plan) => {
-            let seen = with_links(profile, &host);
+            let seen = with_links(profile, &host, &plan);
             for (name, holds) in invariants::ALL {
                 assert!(holds(&seen, &plan), "{name}: {profile:?}\n{plan}");
             }
@@ -47,17 +48,27 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
     }
 }
 
-/// The same profile, with every target also as where a link of the host's leads, which a plan
-/// follows where the guest would see it.
-fn with_links(profile: &SandboxProfile, host: &Host) -> SandboxProfile {
+/// The same profile, with every target also as where a link leads, one of the host's or of ours,
+/// which a plan follows where the guest would see it.
+fn with_links(profile: &SandboxProfile, host: &Host, plan: &Plan) -> SandboxProfile {
     let root = profile.rootfs.as_deref().unwrap_or(Path::new("/"));
-    let direct = |target: &Path| {
-        let Some(FileFact::Found(found)) = host.file(&root.join(target.strip_prefix("/").ok()?))
-        else {
-            return None;
-        };
-        Some(Path::new("/").join(found.canonical.strip_prefix(root).ok()?))
+    let ours = |target: &Path| {
+        plan.template.iter().find_map(|op| match op {
+            MountOp::Symlink { target: own, to }
+                if own.to_bytes() == target.as_os_str().as_bytes() =>
+            {
+                Some(Path::new("/").join(to.to_str().ok()?.trim_end_matches('/')))
+            }
+            _ => None,
+        })
     };
+    let theirs = |target: &Path| match host.file(&root.join(target.strip_prefix("/").ok()?)) {
+        Some(FileFact::Found(found)) => {
+            Some(Path::new("/").join(found.canonical.strip_prefix(root).ok()?))
+        }
+        _ => None,
+    };
+    let direct = |target: &Path| ours(target).or_else(|| theirs(target));
     let binds = profile.rw_binds.iter();
     let binds = binds.filter_map(|bind| Some(Bind::new(&bind.source, direct(&bind.target)?)));
     let mounts = profile.mounts.iter().filter_map(|mount| {
