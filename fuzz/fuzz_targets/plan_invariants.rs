@@ -8,6 +8,7 @@ mod hosts;
 #[path = "../../tests/tests/golden_plans/invariants.rs"]
 mod invariants;
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -52,23 +53,31 @@ fn judge(profile: &SandboxProfile, machine: Machine, wants: Wants) {
 /// which a plan follows where the guest would see it.
 fn with_links(profile: &SandboxProfile, host: &Host, plan: &Plan) -> SandboxProfile {
     let root = profile.rootfs.as_deref().unwrap_or(Path::new("/"));
-    let ours = |target: &Path| {
-        plan.template.iter().find_map(|op| match op {
-            MountOp::Symlink { target: own, to }
-                if own.to_bytes() == target.as_os_str().as_bytes() =>
-            {
-                Some(Path::new("/").join(to.to_str().ok()?.trim_end_matches('/')))
-            }
-            _ => None,
+    let ours = |path: &Path| {
+        plan.template.iter().find_map(|op| {
+            let MountOp::Symlink { target, to } = op else { return None };
+            let target = Path::new(OsStr::from_bytes(target.to_bytes()));
+            let rest = path.strip_prefix(target).ok()?;
+            let to = target.parent()?.join(OsStr::from_bytes(to.to_bytes()));
+            Some(to.components().chain(rest.components()).collect::<PathBuf>())
         })
     };
-    let theirs = |target: &Path| match host.file(&root.join(target.strip_prefix("/").ok()?)) {
-        Some(FileFact::Found(found)) => {
-            Some(Path::new("/").join(found.canonical.strip_prefix(root).ok()?))
-        }
-        _ => None,
+    let theirs = |path: &Path| {
+        let inside = root.join(path.strip_prefix("/").ok()?);
+        let Some(FileFact::Found(found)) = host.file(&inside) else { return None };
+        let inner = found.canonical.strip_prefix(root).ok()?;
+        Some(Path::new("/").components().chain(inner.components()).collect::<PathBuf>())
     };
-    let direct = |target: &Path| ours(target).or_else(|| theirs(target));
+    let direct = |target: &Path| {
+        let mut path = target.to_owned();
+        for _ in 0..40 {
+            match ours(&path).or_else(|| theirs(&path)) {
+                Some(next) if next != path => path = next,
+                Some(_) | None => break,
+            }
+        }
+        Some(path)
+    };
     let binds = profile.rw_binds.iter();
     let binds = binds.filter_map(|bind| Some(Bind::new(&bind.source, direct(&bind.target)?)));
     let mounts = profile.mounts.iter().filter_map(|mount| {
