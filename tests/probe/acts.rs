@@ -33,7 +33,7 @@ fn perform(name: &str, arguments: &[OsString]) -> io::Result<()> {
         ("rmdir", [path]) => fs::remove_dir(path),
         ("unlink", [path]) => fs::remove_file(path),
         ("fifo", [path]) => with_path(path, |path| short(MKNOD, [path, 0o010_600, 0])),
-        ("whiteout", [path]) => with_path(path, |path| short(MKNOD, [path, 0o020_600, 0])),
+        ("block-device", [path]) => with_path(path, |path| short(MKNOD, [path, 0o060_600, 0])),
         ("listen", [path]) => UnixListener::bind(path).map(drop),
         ("connect-abstract", [name]) => {
             let address = SocketAddr::from_abstract_name(name.as_bytes())?;

@@ -4,7 +4,6 @@
 mod apt;
 mod arguments;
 mod cache;
-mod canary;
 mod check;
 mod clients;
 mod codegen;
@@ -75,6 +74,7 @@ fn long(tests: Result<(), Failure>) -> Result<(), Failure> {
     let mut parts = vec![("tests", tests)];
     if rustix::process::geteuid().is_root() {
         parts.push(("vm", vm::run(&VmOptions::default())));
+        parts.push(("vm stress", vm::run(&VmOptions::stress())));
         let judges = Judge::ALL.into_iter();
         parts.extend(judges.map(|judge| (judge.name(), judge::run(&JudgeOptions::new(judge)))));
     } else {

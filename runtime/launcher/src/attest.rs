@@ -23,11 +23,11 @@ pub(crate) fn attest(setup: &Setup<'_>) -> Record {
     record
 }
 
-/// Anybody may make a whiteout, the one device node that is none, in a directory of their own;
-/// only a Landlock domain without the right to make device nodes refuses it, with `EACCES`. One that
-/// is made is not removed: the run ends here.
+/// Nobody without capabilities makes a block device, which the kernel says with `EPERM`; a Landlock
+/// domain without the right to make one is asked before, and says `EACCES`. A whiteout, which anybody
+/// may make, tells nothing: newer kernels count it as a plain file.
 fn is_landlocked() -> bool {
-    sys::make_whiteout(c"/dev/shm/.whiteout") == Err(Errno::EACCES)
+    sys::make_block_device(c"/dev/shm/.block") == Err(Errno::EACCES)
 }
 
 /// The keyring of the service can be looked up by its possessor; the launcher's has no permission

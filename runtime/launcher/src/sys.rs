@@ -223,13 +223,13 @@ pub(crate) fn set_hostname(name: &CStr) -> Result<()> {
     call(nr::SETHOSTNAME, [path(name), name.to_bytes().len(), 0, 0, 0, 0]).map(drop)
 }
 
-/// `mknod(2)` of a whiteout: a character device with the number 0.
+/// `mknod(2)` of a block device with the number 0.
 ///
 /// # Errors
 /// As the kernel says.
-pub(crate) fn make_whiteout(name: &CStr) -> Result<()> {
-    const S_IFCHR: usize = 0o020_000;
-    call(nr::MKNODAT, [arg(Fd::CWD), path(name), S_IFCHR, 0, 0, 0]).map(drop)
+pub(crate) fn make_block_device(name: &CStr) -> Result<()> {
+    const S_IFBLK: usize = 0o060_000;
+    call(nr::MKNODAT, [arg(Fd::CWD), path(name), S_IFBLK, 0, 0, 0]).map(drop)
 }
 
 /// `keyctl(2)` with plain numbers.

@@ -38,7 +38,8 @@ pub(crate) const ROWS: &[Row] = &[
             ask("read /proc/net/dev", Meets(only_loopback)),
             ask("read /proc/net/route", Meets(no_route)),
         ],
-    ),
+    )
+    .fact("this host has no other interface"),
     guest(
         "B-05",
         Critical,

@@ -103,9 +103,11 @@ pub(crate) fn run(options: &JudgeOptions) -> Result<(), Failure> {
     let cache = Cache::open("judges")?;
     let scratch = Scratch::new()?;
     let programs = executables::programs()?;
-    let postern = programs.iter().find(|program| program.name == "postern");
-    let postern = postern.ok_or_else(|| Failure::NotBuilt { what: "postern".to_owned() })?;
-    scratch.copy(&postern.file, "postern")?;
+    for name in ["postern", stress::PROGRAM] {
+        let found = programs.iter().find(|program| program.name == name);
+        let found = found.ok_or_else(|| Failure::NotBuilt { what: name.to_owned() })?;
+        scratch.copy(&found.file, name)?;
+    }
     let halves = halves(rustix::process::geteuid().as_raw(), &options.judge.user());
     let places = halves.iter().map(|half| Place::new(half, &scratch, None));
     let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -114,7 +116,7 @@ pub(crate) fn run(options: &JudgeOptions) -> Result<(), Failure> {
     let found = match options.judge {
         Judge::Cpython => cpython::run(&guests, &cache, &scratch, &options.only),
         Judge::Programs => programs::run(&guests, &cache, &options.only),
-        Judge::Stress => stress::run(&guests, &scratch, &options.only),
+        Judge::Stress => stress::run(&guests, &options.only),
     }?;
     for half in &halves {
         let left = places.iter().filter(|place| place.half() == half).flat_map(Place::left_behind);

@@ -1,5 +1,5 @@
-//! The two disks of a guest: a small Debian of the packages installed here, which is kept, and what
-//! this run adds to it. Both are ext4 images made without a mount; nothing is started from them here.
+//! The disk with the guest's system: a small Debian of the packages installed here, kept until
+//! something that it is made of is another. How a disk is written is not known here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use super::volume::{self, Name};
 use crate::cache::{self, Cache};
 use crate::command::{lines_of, program, root, start, succeed};
 use crate::failure::Failure;
@@ -26,16 +27,23 @@ const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
 const EMPTY: [&str; 11] =
     ["dev", "home", "mnt", "opt", "postern", "proc", "root", "run", "srv", "sys", "tmp"];
 
-/// Raised when the same packages become another disk.
-const EDITION: u32 = 2;
+/// What makes the disk, so that a change of it makes another one.
+const MAKERS: [&str; 2] = [include_str!("disk.rs"), include_str!("volume.rs")];
+
+/// What the guest's scripts start: without one of them nothing would be tried, or not be told.
+const STARTED: [&str; 12] = [
+    "bash", "chown", "env", "ip", "ln", "mkdir", "mount", "setpriv", "sh", "sleep", "stty", "uname",
+];
 
 /// What one run may add to the first disk; it is gone afterwards.
 const FREE_BYTES: u64 = 1 << 30;
 
+/// What makes a disk.
+const MAKING: [&str; 1] = ["e2fsprogs"];
+
 /// What this machine needs to make and start a guest.
 pub(crate) fn packages() -> Vec<&'static str> {
-    let machine = ["e2fsprogs", "qemu-system-x86"];
-    machine.into_iter().chain(PACKAGES.lines()).collect()
+    MAKING.into_iter().chain(["qemu-system-x86"]).chain(PACKAGES.lines()).collect()
 }
 
 /// The disk with the system, made unless the cache has one of the same packages.
@@ -44,37 +52,21 @@ pub(crate) fn packages() -> Vec<&'static str> {
 /// A package that is not installed, or a machine without dpkg.
 pub(crate) fn system(cache: &Cache) -> Result<PathBuf, Failure> {
     let packages = closure(PACKAGES.lines())?;
-    let manifest = format!("{EDITION}\n{}\n{FIRST}\n{FREE_BYTES}", packages.join("\n"));
-    let place = cache.path().join(digest(manifest.as_bytes())?);
+    let tools = closure(MAKING.into_iter())?;
+    let manifest = [&packages[..], &tools, &MAKERS.map(str::to_owned), &[FIRST.to_owned()]];
+    let place = cache.path().join(digest(manifest.concat().join("\n").as_bytes())?);
     let file = place.join("system.ext4");
     if !file.exists() {
         cache.fill(&place, |unfinished| {
             let tree = unfinished.join("tree");
             cache::directory(&tree)?;
             populate(&tree, &packages)?;
-            image(&tree, &unfinished.join("system.ext4"), FREE_BYTES)?;
+            check(&tree)?;
+            volume::make(&tree, &unfinished.join("system.ext4"), Name::System, FREE_BYTES)?;
             cache::remove(&tree)
         })?;
     }
     Ok(file)
-}
-
-/// An image of a directory, with so much room.
-///
-/// # Errors
-/// Those of mke2fs.
-pub(crate) fn image(tree: &Path, file: &Path, free: u64) -> Result<(), Failure> {
-    let mut used = program("du");
-    let lines = lines_of(used.args(["--summarize", "--block-size=1024"]).arg(tree))?;
-    let used = lines.first().and_then(|line| line.split('\t').next()?.parse::<u64>().ok());
-    let used = used.ok_or_else(|| Failure::Archive { fact: "du printed no size".to_owned() })?;
-    // Inodes, bitmaps and a journal.
-    let kib = used + used / 8 + 32 * 1024 + free / 1024;
-    // What it says of a file that is not there yet is of no use.
-    cache::write(file, "")?;
-    let mut make = program("mke2fs");
-    make.args(["-q", "-t", "ext4", "-F", "-m", "0", "-d"]).arg(tree);
-    succeed(make.arg(file).arg(format!("{kib}k")))
 }
 
 /// These packages and what they depend on, as `name version`, sorted.
@@ -188,12 +180,33 @@ fn populate(tree: &Path, packages: &[String]) -> Result<(), Failure> {
     cache::directory(&etc)?;
     cache::write(&etc.join("passwd"), "root:x:0:0:root:/root:/bin/bash\n")?;
     cache::write(&etc.join("group"), "root:x:0:\n")?;
+    cache::write(&etc.join("hostname"), "postern-vm\n")?;
     cache::write(&etc.join("hosts"), "127.0.0.1 localhost\n")?;
     cache::write(&etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")?;
     let first = tree.join("usr/sbin/init");
     cache::write(&first, FIRST)?;
     cache::allow(&first, 0o755)?;
     succeed(program("ldconfig").arg("-r").arg(tree))
+}
+
+/// Whether what a guest begins with starts there. The kernel says of a system that lacks it no more
+/// than that it has found no init.
+fn check(tree: &Path) -> Result<(), Failure> {
+    let first = "/sbin/init";
+    let script = format!("test -x {first} && for one; do type \"$one\" >&2 || exit 1; done");
+    let mut look = program("chroot");
+    look.arg(tree).args(["/bin/sh", "-c", &script, first]).args(STARTED);
+    look.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    let told = look.output().map_err(|source| start(&look, source))?;
+    match told.status.success() {
+        true => Ok(()),
+        false => Err(Failure::Archive {
+            fact: format!(
+                "the guest's system would not start: {}",
+                String::from_utf8_lossy(&told.stderr).lines().last().unwrap_or("there is no init")
+            ),
+        }),
+    }
 }
 
 /// A path of a package as it is on this machine, without what no test reads.
@@ -267,6 +280,12 @@ mod tests {
         assert_eq!(package.depends, ["libc6", "a|b", "c"]);
         assert!(package.is_essential && package.is("x") && package.is("y") && !package.is("c"));
         assert!(Installed::read(&line.replace("installed", "config-files")).is_none());
+    }
+
+    #[test]
+    fn the_first_program_asks_for_the_other_disk() {
+        assert!(FIRST.contains(&Name::Payload.partition()));
+        assert!(!FIRST.contains(&Name::System.partition()));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::world::{self, Outcome, ensure, marker, text};
 const GONE: Duration = Duration::from_millis(100);
 /// What is not gone by then never will be.
 const NEVER: Duration = Duration::from_secs(5);
-/// A host is in its steady state by then.
-const MOMENTS_US: u64 = 60_000;
+/// A host is in its steady state by then, unless the machine is slow.
+const MOMENTS: Duration = Duration::from_millis(60);
 /// The name that a host's forked child gives itself.
 const FORKED: &str = "forked";
 
@@ -48,8 +48,9 @@ pub(super) fn kills(arguments: &[String]) -> Outcome {
     let myself = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(myself).map_err(text)?;
     let (mut random, mut tally) = (Random(seed), Tally::default());
+    let moments = MOMENTS.max(2 * until_its_guest()?);
     for round in 0..rounds {
-        one(round, &mut random, &mut tally)
+        one(round, moments, &mut random, &mut tally)
             .map_err(|wrong| format!("round {round}, seed {seed}: {wrong}"))?;
     }
     // A tally without live guests or forked children would have proved little.
@@ -63,17 +64,47 @@ pub(super) fn kills(arguments: &[String]) -> Outcome {
     ))
 }
 
-fn one(round: usize, random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+/// How long a host takes here until it has a guest.
+fn until_its_guest() -> Result<Duration, String> {
+    let mark = format!("{}-first", marker("kills"));
+    let (start, host) = (Instant::now(), start_victim(&mark, "alone")?);
+    world::until(NEVER, "the first guest", || guests(&mark, host) > 0)?;
+    let took = start.elapsed();
+    kill(host)?;
+    Ok(took)
+}
+
+/// The guests of a host.
+fn guests(mark: &str, host: i32) -> usize {
+    let guests = world::marked(mark).into_iter().filter(|pid| *pid != host);
+    guests.filter(|pid| world::task(*pid).is_some_and(|task| task.name == "sh")).count()
+}
+
+fn one(
+    round: usize,
+    moments: Duration,
+    random: &mut Random,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let mark = format!("{}-{round}", marker("kills"));
     let fork = if round.is_multiple_of(2) { "alone" } else { "forks" };
     let host = start_victim(&mark, fork)?;
-    std::thread::sleep(Duration::from_micros(random.below(MOMENTS_US)));
-    let guests = world::marked(&mark).into_iter().filter(|pid| *pid != host);
-    let guests = guests.filter(|pid| world::task(*pid).is_some_and(|task| task.name == "sh"));
-    tally.with_guest += usize::from(guests.count() > 0);
+    let moments_us = u64::try_from(moments.as_micros()).map_err(text)?;
+    std::thread::sleep(Duration::from_micros(random.below(moments_us)));
+    tally.with_guest += usize::from(guests(&mark, host) > 0);
     let children = world::children_of(host);
     tally.with_forked += usize::from(children.iter().any(|child| child.name == FORKED));
     tally.with_launcher += usize::from(children.iter().any(|child| child.name != FORKED));
+    let took = kill(host)?;
+    let left = world::marked(&mark);
+    ensure(left.is_empty(), || format!("guests {left:?} outlived their host"))?;
+    ensure(took < GONE, || format!("the last process was gone after {took:?} only"))?;
+    tally.gone.push(took);
+    Ok(())
+}
+
+/// Kills a host and waits until what it leaves is gone: how long that took, forked children aside.
+fn kill(host: i32) -> Result<Duration, String> {
     let killed = Instant::now();
     sys::kill(host, libc::SIGKILL).map_err(text)?;
     let forked = loop {
@@ -90,11 +121,7 @@ fn one(round: usize, random: &mut Random, tally: &mut Tally) -> Result<(), Strin
     }
     let all_reaped = || reap().is_ok_and(|more| !more);
     world::until(NEVER, "the forked child's end", all_reaped)?;
-    let left = world::marked(&mark);
-    ensure(left.is_empty(), || format!("guests {left:?} outlived their host"))?;
-    ensure(took < GONE, || format!("the last process was gone after {took:?} only"))?;
-    tally.gone.push(took);
-    Ok(())
+    Ok(took)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the host that will be killed")]
