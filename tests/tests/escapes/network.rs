@@ -66,6 +66,11 @@ pub(crate) const ROWS: &[Row] = &[
         ask("calls ioctl k:2:2:0 0x8912 w:40,z:40", Meets(no_interface_list)),
         ask("calls ioctl k:2:2:0 0x8927 s:eth0", Meets(refused_at_all)),
         ask("rooted calls ioctl k:2:2:0 0x89a0 s:br0", Refused(&[EPERM])),
+        // By the filter, before the kernel asks for modules on the guest's behalf.
+        ask("calls ioctl k:2:2:0 0x8940 z:32", Refused(&[EPERM])),
+        ask("calls ioctl k:2:2:0 0x8982 z:64", Refused(&[EPERM])),
+        ask("calls ioctl k:2:2:0 0x8983 z:64", Refused(&[EPERM])),
+        ask("calls ioctl k:2:2:0 0x89a3 z:40", Refused(&[EPERM])),
     ])
     .and(only_loopback_addresses),
 ];

@@ -2,9 +2,9 @@
 
 use crate::condition::Argument::{A0, A1, A2, A3};
 use crate::condition::Condition;
-use crate::condition::Test::{HasAny, Is, IsNot, MaskedIsNot};
+use crate::condition::Test::{HasAny, Is, IsNot, MaskedIs, MaskedIsNot};
 use crate::policies::{
-    AF_NETLINK, EAFNOSUPPORT, ENOPROTOOPT, EOPNOTSUPP, EPROTONOSUPPORT, arg, when,
+    AF_NETLINK, EAFNOSUPPORT, ENOPROTOOPT, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, arg, when,
 };
 use crate::policy::Rule;
 
@@ -31,8 +31,20 @@ const SOL_ALG: u32 = 279;
 const SOL_TLS: u32 = 282;
 const MSG_OOB: u32 = 1;
 
+/// Two requests, and four.
+const PAIR: u32 = !1;
+const QUARTET: u32 = !3;
+/// `SIOCGIFBR` and `SIOCSIFBR`.
+const OLD_BRIDGE: u32 = 0x8940;
+/// `SIOCGIFVLAN` and `SIOCSIFVLAN`.
+const VLAN: u32 = 0x8982;
+/// `SIOCBRADDBR` to `SIOCBRDELIF`.
+const BRIDGE: u32 = 0x89a0;
+
 const KIND: &str = "streams and datagrams only; raw and packet sockets see and forge traffic";
 const PROTOCOL: &str = "TCP and UDP only; SCTP, SMC, MPTCP, L2TP and others are code of their own";
+const MODULE: &str =
+    "loads a module of the kernel for anyone who asks: privileges are looked at after that";
 const OUT_OF_BAND: &str = "out-of-band data, rarely used and a source of use-after-free";
 
 const fn has_kind_other_than(kind: u32) -> Condition {
@@ -125,6 +137,9 @@ pub(super) const RULES: &[Rule] = &[
     ),
     when("setsockopt", &[arg(A1, Is(SOL_ALG))], ENOPROTOOPT, "ciphers of the kernel"),
     when("setsockopt", &[arg(A1, Is(SOL_TLS))], ENOPROTOOPT, "TLS in the kernel"),
+    when("ioctl", &[arg(A1, MaskedIs { mask: PAIR, value: OLD_BRIDGE })], EPERM, MODULE),
+    when("ioctl", &[arg(A1, MaskedIs { mask: PAIR, value: VLAN })], EPERM, MODULE),
+    when("ioctl", &[arg(A1, MaskedIs { mask: QUARTET, value: BRIDGE })], EPERM, MODULE),
     // Out-of-band data.
     when("sendto", &[arg(A3, HasAny(MSG_OOB))], EOPNOTSUPP, OUT_OF_BAND),
     when("sendmsg", &[arg(A2, HasAny(MSG_OOB))], EOPNOTSUPP, OUT_OF_BAND),
