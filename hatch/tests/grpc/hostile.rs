@@ -66,6 +66,9 @@ impl Bystander {
 /// Where the test may, has the scheduler prefer the bystander and the hatch to the attacker, which
 /// is not what is tried: with as many cores as busy threads they would not have to be preferred.
 fn prefer(thread: Pid, program: &str, arguments: &[&str]) {
+    if let Some((_, others)) = processors() {
+        sched_setaffinity(Some(thread), &others).unwrap();
+    }
     #[expect(clippy::disallowed_methods, reason = "there is no safe call for it")]
     let mut command = Command::new(program);
     let thread = thread.as_raw_pid().to_string();
@@ -107,13 +110,22 @@ impl Peak {
     }
 }
 
-/// Leaves the others to the host and the bystander: what an attacker takes from them by being busy
-/// is the scheduler's to divide, and is not what is tried.
-fn on_one_processor(attack: impl FnOnce()) {
+/// The attacker's processor, and those of the host's thread and the bystander: what one takes from
+/// the others by being busy is the scheduler's to divide, and is not what is tried.
+fn processors() -> Option<(CpuSet, CpuSet)> {
+    let mut others = sched_getaffinity(None).unwrap();
+    let first = (0..CpuSet::MAX_CPU).find(|cpu| others.is_set(*cpu))?;
+    others.unset(first);
+    let mut attackers = CpuSet::new();
+    attackers.set(first);
+    (others.count() > 0).then_some((attackers, others))
+}
+
+fn on_its_processor(attack: impl FnOnce()) {
     let all = sched_getaffinity(None).unwrap();
-    let mut one = CpuSet::new();
-    one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
-    sched_setaffinity(None, &one).unwrap();
+    if let Some((attackers, _)) = processors() {
+        sched_setaffinity(None, &attackers).unwrap();
+    }
     attack();
     sched_setaffinity(None, &all).unwrap();
 }
@@ -148,7 +160,7 @@ fn no_attack_holds_the_host_or_another_run() {
         let before = host.settled(&idle);
         let (bystander, peak) = (Bystander::start(&second), Peak::start(host.pid()));
         let start = Instant::now();
-        on_one_processor(|| attack(&first, start + TIME));
+        on_its_processor(|| attack(&first, start + TIME));
         thread::sleep((start + TIME).saturating_duration_since(Instant::now()));
         let took = start.elapsed();
         let ((most_descriptors, most_kib), (p50, p99)) = (peak.stop(), bystander.stop());
