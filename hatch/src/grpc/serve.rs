@@ -87,7 +87,7 @@ async fn accept(run: Arc<Run>, listener: UnixListener, handlers: Place) {
         match listener.accept().await {
             Ok((socket, _)) => {
                 let connection = connection(Arc::clone(&run), socket, handlers);
-                run.tasks().start(async move {
+                run.tasks().start_connection(async move {
                     connection.await;
                     drop(place);
                 });

@@ -13,7 +13,12 @@ use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// How long a run has the thread. The task at hand when it is over finishes its poll.
-const SLOT: Duration = Duration::from_micros(50);
+const SLOT: Duration = Duration::from_micros(20);
+
+/// A poll of a connection that takes longer than this is made of what its client packed into one
+/// frame: HTTP/2 has no smaller piece. The run then waits as long, up to a bound.
+const LONG: Duration = Duration::from_micros(60);
+const WAIT_MAX: Duration = Duration::from_micros(100);
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -28,15 +33,26 @@ pub(super) struct Tasks {
 #[derive(Default)]
 struct Slot {
     end: Mutex<Option<Instant>>,
+    /// Not before this.
+    next: Mutex<Option<Instant>>,
 }
 
 impl Tasks {
     /// Adds a task. Only a task of the same run may do it, or nobody would be woken for the new one.
     pub(super) fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.add(Kind::Other, task);
+    }
+
+    /// Adds the task of a connection.
+    pub(super) fn start_connection(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.add(Kind::Connection, task);
+    }
+
+    fn add(&self, kind: Kind, task: impl Future<Output = ()> + Send + 'static) {
         // A panic ends the task that has it and no other.
         let task = AssertUnwindSafe(task).catch_unwind().map(drop);
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
-        new.push(Box::pin(InSlot { slot: Arc::clone(&self.slot), task: Box::pin(task) }));
+        new.push(Box::pin(InSlot { kind, slot: Arc::clone(&self.slot), task: Box::pin(task) }));
     }
 
     /// Whether the run has had its time, for a task that could go on.
@@ -52,6 +68,10 @@ impl Tasks {
     }
 
     fn poll(&self, begun: &mut FuturesUnordered<Task>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.slot.must_wait() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         self.slot.begin();
         loop {
             begun.extend(self.take());
@@ -88,14 +108,35 @@ impl Slot {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + SLOT);
     }
 
+    /// Gives the thread to others for as long as a connection has had it too long.
+    fn wait_after(&self, took: Duration) {
+        let next = (took > LONG).then(|| Instant::now() + took.min(WAIT_MAX));
+        if next.is_some() {
+            *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        }
+    }
+
+    fn must_wait(&self) -> bool {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        next.take_if(|next| *next <= Instant::now());
+        next.is_some()
+    }
+
     fn is_over(&self) -> bool {
         let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
         end.is_some_and(|end| end <= Instant::now())
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Connection,
+    Other,
+}
+
 /// A task that waits for the next slot once this one is over.
 struct InSlot {
+    kind: Kind,
     slot: Arc<Slot>,
     task: Task,
 }
@@ -108,7 +149,12 @@ impl Future for InSlot {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.task.as_mut().poll(cx)
+        let start = Instant::now();
+        let outcome = self.task.as_mut().poll(cx);
+        if self.kind == Kind::Connection {
+            self.slot.wait_after(start.elapsed());
+        }
+        outcome
     }
 }
 

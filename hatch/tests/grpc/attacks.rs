@@ -17,7 +17,7 @@ use crate::raw::{
 use crate::support::{BOTH_STREAMS, CLIENT_STREAM, SERVER_STREAM, UNARY};
 
 /// Acts on the socket until then.
-type Attack = fn(&Path, Instant);
+pub(crate) type Attack = fn(&Path, Instant);
 
 /// All of them.
 pub(crate) const ATTACKS: [(&str, Attack); 24] = [

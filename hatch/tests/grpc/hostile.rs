@@ -1,7 +1,7 @@
 //! What a hostile guest sends, what it costs the host while it lasts, and what is left after it. The
 //! host is another process; a second run is served meanwhile, and is timed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::attacks::ATTACKS;
+use crate::attacks::{ATTACKS, Attack};
 pub(crate) use crate::host::HostProcess;
+use crate::host::Usage;
 use crate::support::{alone, client, hello, runtime};
 use crate::watch::{descriptors_of, resident_kib, thread_of};
 
@@ -63,12 +64,9 @@ impl Bystander {
     }
 }
 
-/// Where the test may, has the scheduler prefer the bystander and the hatch to the attacker, which
-/// is not what is tried: with as many cores as busy threads they would not have to be preferred.
+/// Where the test may, has the scheduler prefer the bystander and the hatch to all else on this
+/// machine.
 fn prefer(thread: Pid, program: &str, arguments: &[&str]) {
-    if let Some((_, others)) = processors() {
-        sched_setaffinity(Some(thread), &others).unwrap();
-    }
     #[expect(clippy::disallowed_methods, reason = "there is no safe call for it")]
     let mut command = Command::new(program);
     let thread = thread.as_raw_pid().to_string();
@@ -76,6 +74,24 @@ fn prefer(thread: Pid, program: &str, arguments: &[&str]) {
     if !output.status.success() {
         println!("with the scheduler's delays: {}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// Attacks from a thread that has one processor, and that where nobody else wants it: what an
+/// attacker takes from the others by being busy is the scheduler's to divide, and is not what is
+/// tried.
+fn from_behind(attack: Attack, path: &Path, until: Instant) {
+    let path = path.to_owned();
+    let attacker = thread::spawn(move || {
+        let own = rustix::thread::gettid().as_raw_pid().to_string();
+        #[expect(clippy::disallowed_methods, reason = "there is no safe call for it")]
+        let output = Command::new("chrt").args(["--idle", "--pid", "0", &own]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let (all, mut one) = (sched_getaffinity(None).unwrap(), CpuSet::new());
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        attack(&path, until);
+    });
+    attacker.join().unwrap();
 }
 
 /// The most that a process holds, sampled.
@@ -110,26 +126,6 @@ impl Peak {
     }
 }
 
-/// The attacker's processor, and those of the host's thread and the bystander: what one takes from
-/// the others by being busy is the scheduler's to divide, and is not what is tried.
-fn processors() -> Option<(CpuSet, CpuSet)> {
-    let mut others = sched_getaffinity(None).unwrap();
-    let first = (0..CpuSet::MAX_CPU).find(|cpu| others.is_set(*cpu))?;
-    others.unset(first);
-    let mut attackers = CpuSet::new();
-    attackers.set(first);
-    (others.count() > 0).then_some((attackers, others))
-}
-
-fn on_its_processor(attack: impl FnOnce()) {
-    let all = sched_getaffinity(None).unwrap();
-    if let Some((attackers, _)) = processors() {
-        sched_setaffinity(None, &attackers).unwrap();
-    }
-    attack();
-    sched_setaffinity(None, &all).unwrap();
-}
-
 /// Attacks between two looks at a quiet host, since other machines come and go on this one.
 const ATTACKS_BETWEEN: usize = 6;
 
@@ -139,11 +135,57 @@ fn quiet(path: &Path) -> (Duration, Duration) {
     bystander.stop()
 }
 
+/// How often an attack is tried for a percentile that is a few times the quiet one: what else the
+/// machine does can only add to it.
+const TRIES: usize = 3;
+const TIMES_QUIET: u32 = 3;
+
+/// One attack on the host's first run; what it made of the host, and of the other run's calls.
+fn attacked(host: &mut HostProcess, idle: &Usage, (name, attack): (&str, Attack)) -> Outcome {
+    let before = host.settled(idle);
+    let (bystander, peak) = (Bystander::start(&host.second), Peak::start(host.pid()));
+    let (start, first) = (Instant::now(), host.first.clone());
+    from_behind(attack, &first, start + TIME);
+    thread::sleep((start + TIME).saturating_duration_since(Instant::now()));
+    let took = start.elapsed();
+    let ((most_descriptors, most_kib), (p50, p99)) = (peak.stop(), bystander.stop());
+    let after = host.settled(idle);
+    let mib = |kib: u64| kib / 1024;
+    println!(
+        "{name:<26} {:>4} {:>4} {:>4} {:>8} {:>6} {:>6} {:>5} % {:>11} {:>7}",
+        before.descriptors,
+        most_descriptors,
+        after.descriptors,
+        mib(before.resident_kib),
+        mib(most_kib),
+        mib(after.resident_kib),
+        (after.ticks - before.ticks) * 1000 / u64::try_from(took.as_millis()).unwrap(),
+        p50.as_micros(),
+        p99.as_micros(),
+    );
+    let bounds = [
+        // One more: the bystander's.
+        (most_descriptors <= before.descriptors + 1 + DESCRIPTORS_MAX, "descriptors"),
+        (after.descriptors == idle.descriptors, "descriptors left"),
+        (most_kib <= before.resident_kib + MEMORY_KIB_MAX, "memory"),
+        (after.alive == 0, "handlers left"),
+        (after.panics == 0, "panics"),
+        (p99 <= LATENCY_MAX, "the other run's p99"),
+    ];
+    host.is_well();
+    let broken = bounds.into_iter().filter(|(is_so, _)| !is_so).map(|(_, what)| what);
+    Outcome { p99, broken: broken.collect() }
+}
+
+struct Outcome {
+    p99: Duration,
+    broken: Vec<&'static str>,
+}
+
 #[test]
 fn no_attack_holds_the_host_or_another_run() {
     let _alone = alone();
     let mut host = HostProcess::start();
-    let (first, second): (PathBuf, PathBuf) = (host.first.clone(), host.second.clone());
     let idle = host.usage();
     host.is_well();
     prefer(thread_of(host.pid(), "postern-hatch"), "renice", &["--priority", "-15", "--pid"]);
@@ -151,46 +193,29 @@ fn no_attack_holds_the_host_or_another_run() {
         "{:<26} {:>15} {:>23} {:>7}  p50, p99 of the other run, us",
         "", "descriptors", "resident MiB", "CPU"
     );
-    let mut faults = Vec::new();
+    let (mut faults, mut quiets, mut above) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (name, attack)) in ATTACKS.into_iter().enumerate() {
         if index % ATTACKS_BETWEEN == 0 {
-            let (p50, p99) = quiet(&second);
+            let (p50, p99) = quiet(&host.second);
             println!("{:<26} {:>47} {:>11} {:>7}", "quiet", "", p50.as_micros(), p99.as_micros());
+            quiets.push(p99);
+            quiets.sort();
         }
-        let before = host.settled(&idle);
-        let (bystander, peak) = (Bystander::start(&second), Peak::start(host.pid()));
-        let start = Instant::now();
-        on_its_processor(|| attack(&first, start + TIME));
-        thread::sleep((start + TIME).saturating_duration_since(Instant::now()));
-        let took = start.elapsed();
-        let ((most_descriptors, most_kib), (p50, p99)) = (peak.stop(), bystander.stop());
-        let after = host.settled(&idle);
-        let mib = |kib: u64| kib / 1024;
-        println!(
-            "{name:<26} {:>4} {:>4} {:>4} {:>8} {:>6} {:>6} {:>5} % {:>11} {:>7}",
-            before.descriptors,
-            most_descriptors,
-            after.descriptors,
-            mib(before.resident_kib),
-            mib(most_kib),
-            mib(after.resident_kib),
-            (after.ticks - before.ticks) * 1000 / u64::try_from(took.as_millis()).unwrap(),
-            p50.as_micros(),
-            p99.as_micros(),
-        );
-        let bounds = [
-            // One more: the bystander's.
-            (most_descriptors <= before.descriptors + 1 + DESCRIPTORS_MAX, "descriptors"),
-            (after.descriptors == idle.descriptors, "descriptors left"),
-            (most_kib <= before.resident_kib + MEMORY_KIB_MAX, "memory"),
-            (after.alive == 0, "handlers left"),
-            (after.panics == 0, "panics"),
-            (p99 <= LATENCY_MAX, "the other run's p99"),
-        ];
-        faults.extend(bounds.iter().filter(|(is_so, _)| !is_so).map(|(_, what)| (name, *what)));
-        host.is_well();
+        let most = quiets[quiets.len() / 2] * TIMES_QUIET;
+        let mut is_within = false;
+        for _ in 0..TRIES {
+            let outcome = attacked(&mut host, &idle, (name, attack));
+            faults.extend(outcome.broken.into_iter().map(|what| (name, what)));
+            is_within = outcome.p99 <= most;
+            if is_within {
+                break;
+            }
+        }
+        above.extend((!is_within).then_some(name));
     }
+    println!("above {TIMES_QUIET} times quiet, {TRIES} times over: {above:?}");
     assert_eq!(faults, []);
+    let first = host.first.clone();
     host.end_first();
     crate::support::within(
         Duration::from_millis(200),
