@@ -183,7 +183,11 @@ mod tests {
     }
 
     fn spin() {
-        let end = Instant::now() + Duration::from_micros(30);
+        spin_for(30);
+    }
+
+    fn spin_for(micros: u64) {
+        let end = Instant::now() + Duration::from_micros(micros);
         while Instant::now() < end {}
     }
 
@@ -218,6 +222,36 @@ mod tests {
         assert!(most <= 20, "{most} polls of the busy run between two of the other");
         assert_eq!(log.matches('m').count(), 2000);
         assert!(alone.len() > 1000, "{}", alone.len());
+    }
+
+    #[test]
+    fn a_run_with_a_slow_connection_waits_for_it() {
+        let log = Arc::new(Mutex::new(String::new()));
+        let [slow, other] = [(); 2].map(|()| Arc::new(Tasks::default()));
+        let busy = |mark: char, polls: usize, poll: u64| {
+            let log = Arc::clone(&log);
+            async move {
+                for _ in 0..polls {
+                    spin_for(poll);
+                    log.lock().unwrap().push(mark);
+                    give_way().await;
+                }
+            }
+        };
+        runtime().block_on(async {
+            let (starter, connection) = (Arc::clone(&slow), busy('s', 50, 100));
+            let first = async move { starter.start_connection(connection) };
+            let first = tokio::spawn(async move { slow.run(first).await });
+            let second = busy('o', 3000, 5);
+            let second = tokio::spawn(async move { other.run(second).await });
+            first.await.unwrap();
+            second.await.unwrap();
+        });
+        let log = log.lock().unwrap().clone();
+        let mut between: Vec<_> = log.split('s').map(str::len).collect();
+        between.sort_unstable();
+        // Without the wait the other run had one poll.
+        assert!(between[between.len() / 2] >= 8, "{between:?}");
     }
 
     #[test]
