@@ -68,34 +68,40 @@ fn with_links(profile: &SandboxProfile, host: &Host, plan: &Plan) -> SandboxProf
         let inner = found.canonical.strip_prefix(root).ok()?;
         Some(Path::new("/").components().chain(inner.components()).collect::<PathBuf>())
     };
-    let direct = |target: &Path| {
-        let mut path = target.to_owned();
+    let steps = |target: &Path| {
+        let mut steps = vec![target.to_owned()];
         for _ in 0..40 {
-            match ours(&path).or_else(|| theirs(&path)) {
-                Some(next) if next != path => path = next,
+            let Some(last) = steps.last() else { break };
+            match ours(last).or_else(|| theirs(last)) {
+                Some(next) if !steps.contains(&next) => steps.push(next),
                 Some(_) | None => break,
             }
         }
-        Some(path)
+        steps
     };
     let binds = profile.rw_binds.iter();
-    let binds = binds.filter_map(|bind| Some(Bind::new(&bind.source, direct(&bind.target)?)));
-    let mounts = profile.mounts.iter().filter_map(|mount| {
-        let (mut mount, to) = (mount.clone(), direct(mount.target())?);
-        match &mut mount {
-            MountSpec::Bind { target, .. }
-            | MountSpec::Tmpfs { target, .. }
-            | MountSpec::Dir { target, .. }
-            | MountSpec::Symlink { target, .. }
-            | MountSpec::File { target, .. } => *target = to,
-        }
-        Some(mount)
+    let binds = binds.flat_map(|bind| {
+        steps(&bind.target).into_iter().map(|target| Bind::new(&bind.source, target))
+    });
+    let mounts = profile.mounts.iter().flat_map(|mount| {
+        steps(mount.target()).into_iter().map(|to| {
+            let mut mount = mount.clone();
+            match &mut mount {
+                MountSpec::Bind { target, .. }
+                | MountSpec::Tmpfs { target, .. }
+                | MountSpec::Dir { target, .. }
+                | MountSpec::Symlink { target, .. }
+                | MountSpec::File { target, .. } => *target = to,
+            }
+            mount
+        })
     });
     let mut seen = profile.clone();
     seen.rw_binds.extend(binds);
     seen.mounts.extend(mounts);
     // The guest's own `/tmp` is where the host's leads.
-    let tmp = direct(Path::new("/tmp")).map(|target| MountSpec::Dir { target, mode: 0o1777 });
+    let tmp = steps(Path::new("/tmp")).into_iter();
+    let tmp = tmp.map(|target| MountSpec::Dir { target, mode: 0o1777 });
     seen.mounts.extend(tmp);
     seen
 }

@@ -1,7 +1,7 @@
 //! The system directories of a curated root: binds, or the symbolic links that the host or the
 //! rootfs has in their place.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Access;
 use super::tree::Tree;
@@ -36,7 +36,10 @@ pub(super) fn add(tree: &mut Tree<'_>, profile: &SandboxProfile) -> Result<(), R
         let Some(FileFact::Found(found)) = tree.host().file(&path) else { continue };
         match found.canonical.strip_prefix(&usr.canonical) {
             Ok(inside) if found.link.is_some() && name != "usr" => {
-                tree.symlink(field, &target, &Path::new("usr").join(inside))?;
+                // By components, since joining nothing would add a slash.
+                let to: PathBuf =
+                    Path::new("usr").components().chain(inside.components()).collect();
+                tree.symlink(field, &target, &to)?;
             }
             Ok(_) | Err(_) if found.kind == FileKind::Dir => {
                 tree.bind(field, found, &target, Access::ReadOnly)?;
