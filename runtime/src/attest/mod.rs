@@ -15,7 +15,7 @@ use serde::Serialize;
 
 pub(crate) use judge::{Expected, judge};
 pub(crate) use mounts::plain;
-pub(crate) use read::{attest, filters, shared_namespaces};
+pub(crate) use read::{attest, filters, limit_of, shared_namespaces};
 
 /// What the kernel said of one run's PID 1, when every wall stood and its program had not been
 /// started. The guest inherits all of it but the descriptors.

@@ -120,7 +120,8 @@ pub(crate) fn shared_namespaces(init: &Proc) -> [(&'static str, Option<bool>); 7
     })
 }
 
-fn rlimit(limits: &Limits, resource: Resource) -> AttestedRlimit {
+/// Soft and hard limit of a process; `None` is unlimited.
+pub(crate) fn limit_of(limits: &Limits, resource: Resource) -> [Option<u64>; 2] {
     let limit = match resource {
         Resource::Core => limits.max_core_file_size,
         Resource::NoFile => limits.max_open_files,
@@ -133,15 +134,15 @@ fn rlimit(limits: &Limits, resource: Resource) -> AttestedRlimit {
         Resource::Stack => limits.max_stack_size,
         Resource::Cpu => limits.max_cpu_time,
     };
-    let number = |limit| match limit {
+    [limit.soft_limit, limit.hard_limit].map(|limit| match limit {
         LimitValue::Unlimited => None,
         LimitValue::Value(value) => Some(value),
-    };
-    AttestedRlimit {
-        resource: resource.to_string(),
-        soft: number(limit.soft_limit),
-        hard: number(limit.hard_limit),
-    }
+    })
+}
+
+fn rlimit(limits: &Limits, resource: Resource) -> AttestedRlimit {
+    let [soft, hard] = limit_of(limits, resource);
+    AttestedRlimit { resource: resource.to_string(), soft, hard }
 }
 
 fn descriptors(init: &Proc) -> Result<Vec<AttestedDescriptor>, ProcError> {

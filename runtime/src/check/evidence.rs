@@ -7,13 +7,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use procfs::process::{LimitValue, Limits, MountInfo, Process as Proc, Status};
+use procfs::process::{Limits, MountInfo, Process as Proc, Status};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::attest::{plain, shared_namespaces};
 use crate::command::{Command, Stdin};
 use crate::error::Error;
-use crate::plan::Resource;
 use crate::result::{Ending, ProcResult};
 use crate::sandbox::Sandbox;
 use crate::verify::pid_of;
@@ -157,26 +156,6 @@ pub(super) fn version(sandbox: &Sandbox, program: &Path) -> Result<String, Strin
             (false, ending) => format!("{ending:?}: {}", result.stderr_text().trim()),
         }),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// One hard limit; `None` is unlimited.
-pub(super) fn limit_of(limits: &Limits, resource: Resource) -> Option<u64> {
-    let limit = match resource {
-        Resource::Core => limits.max_core_file_size,
-        Resource::NoFile => limits.max_open_files,
-        Resource::FileSize => limits.max_file_size,
-        Resource::MemLock => limits.max_locked_memory,
-        Resource::SigPending => limits.max_pending_signals,
-        Resource::MsgQueue => limits.max_msgqueue_size,
-        Resource::NProc => limits.max_processes,
-        Resource::AddressSpace => limits.max_address_space,
-        Resource::Stack => limits.max_stack_size,
-        Resource::Cpu => limits.max_cpu_time,
-    };
-    match limit.hard_limit {
-        LimitValue::Unlimited => None,
-        LimitValue::Value(value) => Some(value),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use postern_init::record::facts;
 
-use super::evidence::{Guest, Init, limit_of};
+use super::evidence::{Guest, Init};
 use super::finding::{Findings, Name, Status};
 use super::text::bytes;
+use crate::attest::limit_of;
 use crate::enforcement::Enforcement;
 use crate::host::Release;
 use crate::launch::fact_names;
@@ -72,7 +73,10 @@ fn found(seen: &Seen<'_>, resource: Resource) -> Option<Option<u64>> {
     let guest = seen.guest.and_then(|guest| guest.limits.as_ref());
     let is_inherited = seen.plan.rlimits.iter().any(|limit| limit.resource == resource);
     let limits = guest.or(seen.init.limits.as_ref().filter(|_| is_inherited));
-    limits.map(|limits| limit_of(limits, resource))
+    limits.map(|limits| {
+        let [_, hard] = limit_of(limits, resource);
+        hard
+    })
 }
 
 fn rlimit(
