@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use figures::{Setting, hatch, latency, probe, python, scale, stages, weight};
+use figures::{Setting, bwrap, hatch, latency, probe, python, scale, stages, weight};
 use measure::{Effort, Outcome};
 use report::Table;
 use world::World;
@@ -48,6 +48,9 @@ struct Arguments {
     /// The bubblewrap binary.
     #[arg(long, global = true, value_name = "PATH", default_value = "/usr/bin/bwrap")]
     bwrap: PathBuf,
+    /// For `bwrap`: another bubblewrap binary, such as the newest.
+    #[arg(long, global = true, value_name = "PATH")]
+    newest: Option<PathBuf>,
     /// For `python` and `hatch`: the directory that holds the Python package `postern`, unpacked.
     #[arg(long, global = true, value_name = "DIR")]
     peer: Option<PathBuf>,
@@ -68,6 +71,8 @@ enum Figure {
     Build,
     /// The two command lines.
     Cli,
+    /// `postern bwrap` and bubblewraps, with the same arguments.
+    Bwrap,
     /// `run_python("pass")` beside that of the Python package `postern` 0.5 with its C init.
     Python,
     /// A unary call through a gRPC hatch, beside no sandbox and that package's hatch.
@@ -111,6 +116,7 @@ fn bench(arguments: Arguments) -> Outcome<ExitCode> {
         effort: Effort { rounds: arguments.rounds, batch: arguments.batch },
         cli,
         bwrap: arguments.bwrap,
+        newest: arguments.newest,
         peer: arguments.peer,
         venv: arguments.venv,
         seconds: arguments.seconds,
@@ -140,6 +146,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
             latency::noop,
             latency::build,
             latency::cli,
+            bwrap::bwrap,
             python::python,
             hatch::hatch,
             scale::rate,
@@ -152,6 +159,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
         Figure::Noop => vec![latency::noop],
         Figure::Build => vec![latency::build],
         Figure::Cli => vec![latency::cli],
+        Figure::Bwrap => vec![bwrap::bwrap],
         Figure::Python => vec![python::python],
         Figure::Hatch => vec![hatch::hatch],
         Figure::Rate => vec![scale::rate],

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::mount::{MountFlags, mount};
 
+use crate::figures::bwrap::{few_binds, run};
 use crate::measure::{Contender, Outcome, took};
 use crate::world::{World, process, run_ours};
 
@@ -22,7 +23,8 @@ pub(crate) struct Kind {
     /// File systems to mount first, in a mount namespace of its own.
     #[arg(long, default_value_t = 0)]
     mounts: usize,
-    /// What to time: `ours`, `peer` or `build`.
+    /// What to time: `ours`, `peer`, `build`, or `bwrap`, a line with five binds by the binary of
+    /// `--bwrap`.
     #[arg(long, default_value = "ours")]
     act: String,
 }
@@ -45,7 +47,7 @@ pub(crate) fn serve(kind: &Kind, bwrap: &Path) -> Outcome<()> {
         fs::create_dir_all(&target)?;
         mount("bench", &target, "tmpfs", MountFlags::empty(), None)?;
     }
-    let answered = answer(kind, &world);
+    let answered = answer(kind, &world, bwrap);
     // The mounts go with the namespace, and from the directory beneath them it is seen as empty.
     let emptied = match kind.mounts {
         0 => Ok(()),
@@ -59,15 +61,17 @@ pub(crate) fn serve(kind: &Kind, bwrap: &Path) -> Outcome<()> {
     Ok(emptied?)
 }
 
-fn answer(kind: &Kind, world: &World) -> Outcome<()> {
+fn answer(kind: &Kind, world: &World, bwrap: &Path) -> Outcome<()> {
     let sandbox = world.sandbox()?;
     let mut peer = world.peer()?;
+    let few = few_binds(world);
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         for _ in 0..line?.trim().parse()? {
             let took = match kind.act.as_str() {
                 "ours" => run_ours(&sandbox)?,
                 "peer" => peer.run()?,
+                "bwrap" => run(bwrap, &few)?,
                 "build" => took(|| world.sandbox())?,
                 other => return Err(format!("unknown act {other}").into()),
             };

@@ -1,6 +1,7 @@
 //! The `postern` command; parses, calls the library, shows what came of it. No policy of its own.
 
 mod arguments;
+mod bwrap;
 mod check;
 mod demo;
 mod failure;
@@ -14,8 +15,9 @@ mod seccomp;
 mod signals;
 mod streams;
 mod sys;
+mod visible;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -26,6 +28,9 @@ use say::{Line, Voice};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some((name, words)) = bwrap::is_asked(&words) {
+        return ExitCode::from(bwrap::main(&name, words));
+    }
     let arguments = match Arguments::read(words.clone()) {
         Ok(arguments) => arguments,
         Err(error) => return ExitCode::from(misread(&error, &words)),
@@ -53,6 +58,8 @@ fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
         Verb::Profile(verb) => profile::print(&verb),
         Verb::Seccomp(verb) => seccomp::print(&verb),
         Verb::Demo(verb) => Err(demo::become_demo(&verb)),
+        // Its words are taken before this, as they are: here for the help and the pages.
+        Verb::Bwrap(verb) => Ok(bwrap::main(OsStr::new("postern bwrap"), verb.rest)),
         Verb::Completions(verb) => pages::completions(&verb),
         Verb::Man(verb) => pages::man(&verb),
     }

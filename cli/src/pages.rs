@@ -6,13 +6,14 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::arguments::{Arguments, CompletionsVerb, ManVerb};
+use crate::bwrap;
 use crate::failure::Failure;
 use crate::profile::write_out;
 
 /// Prints a completion script.
 pub(crate) fn completions(verb: &CompletionsVerb) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(verb.shell, &mut Arguments::command(), "postern", &mut script);
+    clap_complete::generate(verb.shell, &mut described(), "postern", &mut script);
     write_out(&script)?;
     Ok(0)
 }
@@ -20,13 +21,18 @@ pub(crate) fn completions(verb: &CompletionsVerb) -> Result<u8, Failure> {
 /// Prints the manual page of the whole, or writes every page into a directory.
 pub(crate) fn man(verb: &ManVerb) -> Result<u8, Failure> {
     // Built, so that each verb knows its whole name.
-    let mut command = Arguments::command().disable_help_subcommand(true);
+    let mut command = described().disable_help_subcommand(true);
     command.build();
     match &verb.out {
         None => write_out(&page(&command)?)?,
         Some(directory) => write_pages(&command, directory)?,
     }
     Ok(0)
+}
+
+/// The command line with what one of its verbs reads for itself.
+fn described() -> Command {
+    Arguments::command().mut_subcommand("bwrap", bwrap::described)
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {

@@ -36,10 +36,11 @@ impl Errno {
     pub const EBUSY: Errno = Errno(16);
     pub const ENOTDIR: Errno = Errno(20);
     pub const EINVAL: Errno = Errno(22);
+    pub const EMFILE: Errno = Errno(24);
+    pub const EROFS: Errno = Errno(30);
     pub const ENAMETOOLONG: Errno = Errno(36);
     pub const ENOSYS: Errno = Errno(38);
     pub const ESTALE: Errno = Errno(116);
-    pub const EMFILE: Errno = Errno(24);
     pub const EOPNOTSUPP: Errno = Errno(95);
     pub const EPROTO: Errno = Errno(71);
     pub const ESRCH: Errno = Errno(3);

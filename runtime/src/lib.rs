@@ -28,6 +28,7 @@ mod sandbox;
 mod script;
 mod sys;
 mod verify;
+pub mod walls;
 mod workspace;
 
 pub use attest::{

@@ -105,8 +105,17 @@ impl Apt {
 
     /// Leaves the files of a source package in the directory.
     pub(crate) fn source(&self, name: &str, directory: &Path) -> Result<(), Failure> {
+        self.sources(&[name], directory)
+    }
+
+    /// Leaves only the authors' own archive there, which some mirrors keep for longer.
+    pub(crate) fn tarball(&self, name: &str, directory: &Path) -> Result<(), Failure> {
+        self.sources(&["--tar-only", name], directory)
+    }
+
+    fn sources(&self, arguments: &[&str], directory: &Path) -> Result<(), Failure> {
         let mut download = self.command("apt-get");
-        download.args(["--quiet", "--quiet", "source", "--download-only", name]);
+        download.args(["--quiet", "--quiet", "source", "--download-only"]).args(arguments);
         succeed(download.current_dir(directory))
     }
 }

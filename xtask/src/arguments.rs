@@ -118,6 +118,7 @@ fn judge(mut arguments: impl Iterator<Item = OsString>) -> Result<Task, Failure>
         match flag.to_str() {
             Some("--level") => options.level = Some(text(&flag, &mut arguments)?),
             Some("--only") => options.only.push(text(&flag, &mut arguments)?),
+            Some("--binary") => options.binary = Some(value(&flag, &mut arguments)?.into()),
             Some(_) | None => return Err(usage(flag, "no such option")),
         }
     }
@@ -215,6 +216,15 @@ mod tests {
                     judge: Judge::Cpython,
                     level: Some("strict".into()),
                     only: vec!["os".into()],
+                    binary: None,
+                }),
+            ),
+            (
+                "judge bwrap --binary /usr/bin/bwrap --only suite",
+                Task::Judge(JudgeOptions {
+                    only: vec!["suite".into()],
+                    binary: Some("/usr/bin/bwrap".into()),
+                    ..JudgeOptions::new(Judge::Bwrap)
                 }),
             ),
             ("test", options(Length::Sample, &[], USUAL)),

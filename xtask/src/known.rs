@@ -71,6 +71,11 @@ impl List {
         why
     }
 
+    /// Lets entries be no longer so: the list is about something other than what was tried.
+    pub(crate) fn keep_stale(&mut self) {
+        self.entries.iter_mut().for_each(|(_, is_met)| *is_met = true);
+    }
+
     /// Entries about something that was tried and came out otherwise each time.
     pub(crate) fn stale(&self, tried: &[Met<'_>]) -> Vec<String> {
         let unmet = self.entries.iter().filter(|(_, is_met)| !is_met).map(|(entry, _)| entry);

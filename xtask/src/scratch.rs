@@ -18,8 +18,13 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     /// Makes it, under a name that nobody else has.
     pub(crate) fn new() -> Result<Self, Failure> {
+        Self::beneath(Path::new(PARENT))
+    }
+
+    /// Makes it elsewhere, for what must be seen by guests that have a `/tmp` of their own.
+    pub(crate) fn beneath(parent: &Path) -> Result<Self, Failure> {
         let name = format!("postern-test.{}", std::process::id());
-        let scratch = Self(Path::new(PARENT).join(name));
+        let scratch = Self(parent.join(name));
         make(&scratch.0, 0o755)?;
         Ok(scratch)
     }
@@ -56,7 +61,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed lies in /tmp, for the machine to remove.
+        // What cannot be removed lies in a temporary directory, for the machine to remove.
         drop(fs::remove_dir_all(&self.0));
     }
 }

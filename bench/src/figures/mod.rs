@@ -1,5 +1,6 @@
 //! One function for each figure: what is compared with what, and what must come out.
 
+pub(crate) mod bwrap;
 pub(crate) mod hatch;
 pub(crate) mod latency;
 pub(crate) mod probe;
@@ -22,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) cli: Option<PathBuf>,
     /// The bubblewrap binary.
     pub(crate) bwrap: PathBuf,
+    /// Another one.
+    pub(crate) newest: Option<PathBuf>,
     /// The directory that holds the Python package `postern`.
     pub(crate) peer: Option<PathBuf>,
     /// A virtual environment with grpcio.

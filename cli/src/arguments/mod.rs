@@ -78,6 +78,15 @@ pub(crate) enum Verb {
     /// all that follows: `postern demo --help` is its own.
     #[command(disable_help_flag = true)]
     Demo(DemoVerb),
+    /// Be bubblewrap: its options in their order, its behaviour, its messages.
+    ///
+    /// The same program does so under the name `bwrap`, by a link for example. `postern bwrap --help`
+    /// lists the options; docs/bwrap.md says what differs. Nothing is confined beyond what is asked for
+    /// but with `--hardened`, which is an option of ours. The exit status is the program's own, 128 and
+    /// the signal for one ended by a signal, 127 or 126 for one that is not there or cannot be started,
+    /// and 1 for everything else that keeps it from being started.
+    #[command(disable_help_flag = true)]
+    Bwrap(BwrapVerb),
     /// Print a completion script for a shell.
     ///
     /// For bash: postern completions bash > ~/.local/share/bash-completion/completions/postern
@@ -236,6 +245,16 @@ pub(crate) struct DemoVerb {
     pub(crate) rest: Vec<OsString>,
 }
 
+/// `postern bwrap`.
+#[derive(Debug, Args)]
+pub(crate) struct BwrapVerb {
+    /// What `bwrap` takes.
+    ///
+    /// [default: none, it must be there] [example: --ro-bind / / --unshare-all true]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(crate) rest: Vec<OsString>,
+}
+
 /// `postern completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsVerb {
@@ -267,7 +286,11 @@ impl Verb {
             Verb::Seccomp(SeccompVerb::Explain(verb)) => verb.json,
             Verb::Seccomp(SeccompVerb::List(verb)) => verb.json,
             Verb::Demo(verb) => verb.rest.iter().any(|word| word == "--json"),
-            Verb::Plan(_) | Verb::Profile(_) | Verb::Completions(_) | Verb::Man(_) => false,
+            Verb::Plan(_)
+            | Verb::Profile(_)
+            | Verb::Bwrap(_)
+            | Verb::Completions(_)
+            | Verb::Man(_) => false,
         }
     }
 
@@ -283,6 +306,7 @@ impl Verb {
             Verb::Profile(ProfileVerb::Schema)
             | Verb::Seccomp(_)
             | Verb::Demo(_)
+            | Verb::Bwrap(_)
             | Verb::Completions(_)
             | Verb::Man(_) => Paint::Auto,
         }

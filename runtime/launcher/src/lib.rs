@@ -15,6 +15,8 @@
 mod attest;
 mod child;
 mod confine;
+#[cfg(not(postern_image))]
+pub mod direct;
 mod identity;
 mod landlock;
 mod mount;

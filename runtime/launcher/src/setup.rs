@@ -22,7 +22,7 @@ pub(crate) const SIGNALS: Fd = Fd(6);
 /// Puts descriptors, signals and session in their places.
 pub(crate) fn settle() -> Result<(), Failure> {
     base::set_signal_mask(Signals::AllBlocked).map_err(Failure::at(Step::Signals))?;
-    sys::default_signals().map_err(Failure::at(Step::Signals))?;
+    sys::default_signals(&[]).map_err(Failure::at(Step::Signals))?;
     let place = || {
         // The numbers are taken before anything else can open them.
         base::dup_onto(Fd(0), PROC, O_CLOEXEC)?;
@@ -140,7 +140,7 @@ fn enter_root() -> Result<u32, Failure> {
 
 /// One empty session keyring for all runs, with no permission on it left: the host's is not theirs,
 /// and one per run would use up the kernel uid's quota.
-fn join_keyring() -> Result<u32, Failure> {
+pub(crate) fn join_keyring() -> Result<u32, Failure> {
     const JOIN_SESSION: usize = 1;
     const SETPERM: usize = 5;
     /// `KEY_SPEC_SESSION_KEYRING`.

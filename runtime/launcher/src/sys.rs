@@ -140,15 +140,16 @@ impl Drop for Mapping {
     }
 }
 
-/// Gives every signal its default disposition: an ignored one would survive exec.
+/// Gives every signal but those named its default disposition: an ignored one would survive exec.
 ///
 /// # Errors
 /// As `rt_sigaction(2)` says.
-pub(crate) fn default_signals() -> Result<()> {
+pub(crate) fn default_signals(but: &[usize]) -> Result<()> {
     const SIGKILL: usize = 9;
     const SIGSTOP: usize = 19;
     let default: arch::KernelSigaction = [0; 4];
-    for signal in (1..=64).filter(|s| *s != SIGKILL && *s != SIGSTOP) {
+    let is_set = |signal: &usize| ![SIGKILL, SIGSTOP].contains(signal) && !but.contains(signal);
+    for signal in (1..=64).filter(is_set) {
         let at = default.as_ptr().expose_provenance();
         call(nr::RT_SIGACTION, [signal, at, 0, size_of::<u64>(), 0, 0])?;
     }

@@ -176,7 +176,7 @@ fn rlimits(writer: &mut Writer, limits: &[Rlimit]) {
 }
 
 /// The kernel's number of a resource on x86_64, as in `<asm-generic/resource.h>`.
-const fn number(resource: Resource) -> u32 {
+pub(crate) const fn number(resource: Resource) -> u32 {
     match resource {
         Resource::Cpu => 0,
         Resource::FileSize => 1,

@@ -3,7 +3,7 @@
 //! Makes no decision about isolation; what differs from host to host was decided by the plan.
 
 pub(crate) mod attributes;
-mod encode;
+pub(crate) mod encode;
 mod image;
 mod landlock;
 mod lease;

@@ -51,7 +51,7 @@ const LINKS: [(&str, &str); 5] = [
 pub(super) const MASK_FILE: &str = "/dev/shm/.mask";
 
 /// An empty directory that masks directories; hidden likewise.
-pub(super) const MASK_DIR: &str = "/dev/shm/.empty";
+pub(crate) const MASK_DIR: &str = "/dev/shm/.empty";
 
 /// Builds `/dev`: on the root tmpfs, or on one of its own over the host's.
 pub(super) fn add(tree: &mut Tree<'_>, profile: &SandboxProfile) -> Result<(), Refusal> {

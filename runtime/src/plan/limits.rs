@@ -2,7 +2,7 @@
 
 use super::{Identity, NamespaceSet, Need, Resource, Rlimit, Sysctl, SysctlScope, Tier};
 use crate::host::Host;
-use crate::profile::SandboxProfile;
+use crate::profile::{Limits, SandboxProfile};
 
 impl Resource {
     /// Every resource that is limited.
@@ -25,8 +25,11 @@ const CORE_BYTES: u64 = 1;
 
 /// What PID 1 sets on itself.
 pub(super) fn rlimits(profile: &SandboxProfile, host: &Host) -> Vec<Rlimit> {
-    let limits = &profile.limits;
-    let rows = [
+    within_hard_limits(&own_rows(&profile.limits), host)
+}
+
+fn own_rows(limits: &Limits) -> [(Resource, Option<u64>); 8] {
+    [
         (Resource::Core, Some(CORE_BYTES)),
         (Resource::NoFile, Some(limits.nofile)),
         (Resource::FileSize, Some(limits.fsize_bytes)),
@@ -35,16 +38,23 @@ pub(super) fn rlimits(profile: &SandboxProfile, host: &Host) -> Vec<Rlimit> {
         (Resource::MsgQueue, Some(limits.msgqueue_bytes)),
         (Resource::Stack, limits.stack_bytes),
         (Resource::Cpu, limits.cpu_seconds),
-    ];
-    within_hard_limits(&rows, host)
+    ]
+}
+
+/// Those that are set without a word, for whoever makes no plan.
+pub(crate) fn by_default() -> impl Iterator<Item = (Resource, u64)> {
+    let limits = Limits::default();
+    let rows = own_rows(&limits).into_iter().chain(guest_rows(&limits));
+    rows.filter_map(|(resource, limit)| Some((resource, limit?)))
 }
 
 /// What is set in the guest's process alone.
 pub(super) fn guest_rlimits(profile: &SandboxProfile, host: &Host) -> Vec<Rlimit> {
-    let limits = &profile.limits;
-    let rows =
-        [(Resource::NProc, limits.nproc), (Resource::AddressSpace, limits.address_space_bytes)];
-    within_hard_limits(&rows, host)
+    within_hard_limits(&guest_rows(&profile.limits), host)
+}
+
+const fn guest_rows(limits: &Limits) -> [(Resource, Option<u64>); 2] {
+    [(Resource::NProc, limits.nproc), (Resource::AddressSpace, limits.address_space_bytes)]
 }
 
 /// The limits that are wanted, none above the host's own: raising one would need

@@ -30,12 +30,13 @@ mod user;
 mod warning;
 mod workspace;
 
-pub(crate) use dev::DEVICES;
+pub(crate) use dev::{DEVICES, MASK_DIR};
 pub(crate) use env::search_path;
 pub(crate) use etc::ETC_ENTRIES;
 pub use landlock::{Landlock, LandlockRight, LandlockRule};
+pub(crate) use limits::by_default as limits_by_default;
 pub(crate) use mounts::EXCHANGE;
-pub(crate) use proc::ROOTS_ALONE;
+pub(crate) use proc::{LEAKS, ROOTS_ALONE};
 pub use python::{Interpreter, Python};
 pub use resolve::{Wants, resolve, resolve_with};
 pub use shared::WhyShared;

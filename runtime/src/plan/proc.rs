@@ -17,7 +17,7 @@ const PROC: &str = "/proc";
 /// and its boot's parameters, and what other tenants do, from which much can be told. Missing ones
 /// are passed over. What stays is what ordinary programs ask for: meminfo, cpuinfo, stat, uptime,
 /// loadavg, version, filesystems, cgroups, devices and a few more that never change.
-const LEAKS: [(&str, &str); 31] = [
+pub(crate) const LEAKS: [(&str, &str); 31] = [
     ("/proc/kallsyms", MASK_FILE),
     ("/proc/sched_debug", MASK_FILE),
     ("/proc/iomem", MASK_FILE),

@@ -7,8 +7,19 @@ use postern_tests::{Scratch, Watch};
 
 use crate::command::{program, run, shell, text};
 
-const VERBS: [&str; 10] =
-    ["run", "python", "bash", "plan", "check", "profile", "seccomp", "demo", "completions", "man"];
+const VERBS: [&str; 11] = [
+    "run",
+    "python",
+    "bash",
+    "plan",
+    "check",
+    "profile",
+    "seccomp",
+    "demo",
+    "bwrap",
+    "completions",
+    "man",
+];
 
 #[test]
 fn help_goes_to_stdout() {
@@ -64,6 +75,7 @@ fn bash_completes_options_and_words() {
         ("run --work", "--workspace --workspace-access"),
         ("prof", "profile"),
         ("run --proc mi", "minimal"),
+        ("bwrap --unshare-user", "--unshare-user --unshare-user-try"),
     ];
     for (line, expected) in rows {
         let script = format!(
@@ -101,6 +113,9 @@ fn every_verb_has_a_page_that_renders() {
     for name in names {
         renders(&scratch.path().join(name));
     }
+    // What the verb reads for itself is on its page too.
+    let bwrap = std::fs::read_to_string(scratch.path().join("postern-bwrap.1")).unwrap();
+    assert!(bwrap.contains(r"\-\-overlay\fR") && bwrap.contains("WORKDIR"), "{bwrap}");
     let printed = run(&["man"]);
     let page = std::fs::read(scratch.path().join("postern.1")).unwrap();
     assert_eq!(text(&printed.stdout), text(&page));

@@ -1,10 +1,13 @@
 //! `cargo xtask judge`: tests that others wrote, run in a sandbox. They know nothing of it, so that
 //! what they find was not looked for.
 
+mod bwrap;
 mod cpython;
 mod guest;
 mod programs;
 mod stress;
+
+use std::path::PathBuf;
 
 use crate::cache::Cache;
 use crate::executables;
@@ -18,6 +21,8 @@ use guest::Guest;
 /// Who judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judge {
+    /// bubblewrap itself, its own tests and its users', for what goes by its name.
+    Bwrap,
     /// CPython's own tests, inside against outside.
     Cpython,
     /// Programs that people run.
@@ -27,11 +32,12 @@ pub(crate) enum Judge {
 }
 
 impl Judge {
-    pub(crate) const ALL: [Self; 3] = [Self::Cpython, Self::Programs, Self::Stress];
+    pub(crate) const ALL: [Self; 4] = [Self::Bwrap, Self::Cpython, Self::Programs, Self::Stress];
 
     /// The name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Bwrap => "bwrap",
             Self::Cpython => "cpython",
             Self::Programs => "programs",
             Self::Stress => "stress",
@@ -44,6 +50,7 @@ impl Judge {
             Self::Cpython => 1235,
             Self::Programs => 1236,
             Self::Stress => 1237,
+            Self::Bwrap => 1238,
         };
         User { uid: id, gid: id, groups: vec![5001, 5002] }
     }
@@ -51,6 +58,7 @@ impl Judge {
     /// What it runs that no other test does: programs and their packages.
     fn programs(self) -> &'static [(&'static str, &'static str)] {
         match self {
+            Self::Bwrap => &bwrap::PROGRAMS,
             Self::Cpython => &[],
             Self::Programs => &[("javac", "default-jdk-headless")],
             Self::Stress => &[("stress-ng", "stress-ng")],
@@ -64,14 +72,16 @@ pub(crate) struct JudgeOptions {
     pub(crate) judge: Judge,
     /// The level of the system-call filter; the default profile's where none is given.
     pub(crate) level: Option<String>,
-    /// Only these rows: modules, programs or stressors.
+    /// Only these rows: modules, programs, stressors; for `bwrap` parts, and rows of them.
     pub(crate) only: Vec<String>,
+    /// What `bwrap` judges; ours where none is given.
+    pub(crate) binary: Option<PathBuf>,
 }
 
 impl JudgeOptions {
     /// Every row, in the default profile.
     pub(crate) fn new(judge: Judge) -> Self {
-        Self { judge, level: None, only: Vec::new() }
+        Self { judge, level: None, only: Vec::new(), binary: None }
     }
 }
 
@@ -102,21 +112,16 @@ pub(crate) fn run(options: &JudgeOptions) -> Result<(), Failure> {
     install::programs(options.judge.programs())?;
     let cache = Cache::open("judges")?;
     let scratch = Scratch::new()?;
-    let programs = executables::programs()?;
-    for name in ["postern", stress::PROGRAM] {
-        let found = programs.iter().find(|program| program.name == name);
-        let found = found.ok_or_else(|| Failure::NotBuilt { what: name.to_owned() })?;
-        scratch.copy(&found.file, name)?;
-    }
     let halves = halves(rustix::process::geteuid().as_raw(), &options.judge.user());
     let places = halves.iter().map(|half| Place::new(half, &scratch, None));
     let places = places.collect::<Result<Vec<_>, _>>()?;
-    let guests: Vec<Guest<'_>> =
-        places.iter().map(|place| Guest { place, level: options.level.as_deref() }).collect();
-    let found = match options.judge {
-        Judge::Cpython => cpython::run(&guests, &cache, &scratch, &options.only),
-        Judge::Programs => programs::run(&guests, &cache, &options.only),
-        Judge::Stress => stress::run(&guests, &options.only),
+    let found = match (options.judge, &options.binary) {
+        (Judge::Bwrap, binary) => bwrap::run(&places, &cache, binary.as_deref(), &options.only),
+        (_, None) => sandboxed(options, &places, &cache, &scratch),
+        (judge, Some(_)) => {
+            let wanted = "judges ours alone: only bwrap has --binary";
+            Err(Failure::Usage { argument: judge.name().into(), wanted })
+        }
     }?;
     for half in &halves {
         let left = places.iter().filter(|place| place.half() == half).flat_map(Place::left_behind);
@@ -131,9 +136,36 @@ pub(crate) fn run(options: &JudgeOptions) -> Result<(), Failure> {
     close(options, &found)
 }
 
+/// What runs in a sandbox of ours.
+fn sandboxed(
+    options: &JudgeOptions,
+    places: &[Place<'_>],
+    cache: &Cache,
+    scratch: &Scratch,
+) -> Result<Vec<Found>, Failure> {
+    let programs = executables::programs()?;
+    for name in ["postern", stress::PROGRAM] {
+        let found = programs.iter().find(|program| program.name == name);
+        let found = found.ok_or_else(|| Failure::NotBuilt { what: name.to_owned() })?;
+        scratch.copy(&found.file, name)?;
+    }
+    let guests: Vec<Guest<'_>> =
+        places.iter().map(|place| Guest { place, level: options.level.as_deref() }).collect();
+    match options.judge {
+        Judge::Bwrap => Ok(Vec::new()),
+        Judge::Cpython => cpython::run(&guests, cache, scratch, &options.only),
+        Judge::Programs => programs::run(&guests, cache, &options.only),
+        Judge::Stress => stress::run(&guests, &options.only),
+    }
+}
+
 /// Shows what is otherwise, with its reason, and fails over the rest.
 fn close(options: &JudgeOptions, found: &[Found]) -> Result<(), Failure> {
-    let mut known = List::read(KNOWN).map_err(|source| Failure::Known { source })?;
+    let text = if options.judge == Judge::Bwrap { bwrap::KNOWN } else { KNOWN };
+    let mut known = List::read(text).map_err(|source| Failure::Known { source })?;
+    if options.binary.is_some() {
+        known.keep_stale();
+    }
     let world = options.level.as_deref().unwrap_or(DEFAULT_LEVEL);
     let (lines, failures) = judge(world, options.judge.name(), found, &mut known);
     say("");

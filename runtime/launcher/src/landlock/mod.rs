@@ -12,6 +12,23 @@ use postern_init::sys::{Errno, Fd, O_PATH};
 use crate::mount::{Resolve, open_resolved};
 use crate::wire::Setup;
 
+/// Enters a domain without files of its own: no device nodes are made, and, where the kernel can,
+/// abstract sockets and signals stay inside. `Ok(false)`: there is no Landlock here.
+#[cfg(not(postern_image))]
+pub(crate) fn enter_scopes() -> Result<bool, Errno> {
+    const MAKE_NODES: u64 = 1 << 6 | 1 << 11;
+    const ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 3;
+    let ruleset = match sys::create_ruleset(MAKE_NODES, ABSTRACT_SOCKETS_AND_SIGNALS) {
+        Err(Errno::E2BIG | Errno::EINVAL) => sys::create_ruleset(MAKE_NODES, 0),
+        other => other,
+    };
+    match ruleset {
+        Ok(ruleset) => sys::restrict_self(ruleset.fd()).map(|()| true),
+        Err(Errno::ENOSYS | Errno::EOPNOTSUPP) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Enters the domain, for good. Needs `no_new_privs`, and every mount in its place: from here on
 /// the kernel refuses any change to them.
 pub(crate) fn enter(setup: &Setup<'_>) -> Result<(), Failure> {

@@ -5,7 +5,7 @@
 
 mod exports;
 mod owner;
-mod sys;
+pub(crate) mod sys;
 
 use core::ffi::CStr;
 

@@ -18,6 +18,10 @@ pub(crate) enum Resolve {
     NoSymlinks = 0x04 | 0x02,
     /// Beneath the directory, through no symlink.
     BeneathNoSymlinks = 0x08 | 0x04 | 0x02,
+    /// As if the directory were the root: links and `..` stay beneath it, and those of procfs that
+    /// are no paths are refused.
+    #[cfg(not(postern_image))]
+    InRoot = 0x10 | 0x02,
 }
 
 /// `openat2(2)`.
@@ -61,6 +65,22 @@ pub(crate) fn identity(fd: Fd) -> Result<Identity> {
         | minor & 0xff;
     let mode = u32::try_from(word3 >> 32 & 0xffff).unwrap_or_default();
     Ok(Identity { dev, ino, mode })
+}
+
+/// `statx(2)`: the mount and the inode that a descriptor is open on. Linux 5.8.
+///
+/// # Errors
+/// As the kernel says.
+#[cfg(not(postern_image))]
+pub(crate) fn mount_and_inode(fd: Fd) -> Result<(u64, u64)> {
+    const AT_EMPTY_PATH: usize = 0x1000;
+    const STATX_INO_MNT_ID: usize = 0x100 | 0x1000;
+    let mut buffer = [0u64; 32];
+    let to = buffer.as_mut_ptr().expose_provenance();
+    call(nr::STATX, [arg(fd), path(c""), AT_EMPTY_PATH, STATX_INO_MNT_ID, to, 0])?;
+    // struct statx: ino at byte 32, mnt_id at 144.
+    let [_, _, _, _, ino, .., _] = buffer;
+    Ok((buffer.get(18).copied().unwrap_or_default(), ino))
 }
 
 /// `mkdirat(2)`.
@@ -112,6 +132,25 @@ pub(crate) fn pivot_here() -> Result<()> {
 pub(crate) fn detach_here() -> Result<()> {
     const MNT_DETACH: usize = 2;
     call(nr::UMOUNT2, [path(c"."), MNT_DETACH, 0, 0, 0, 0]).map(drop)
+}
+
+/// `pivot_root(2)`.
+///
+/// # Errors
+/// As the kernel says.
+#[cfg(not(postern_image))]
+pub(crate) fn pivot(root: &CStr, host: &CStr) -> Result<()> {
+    call(nr::PIVOT_ROOT, [path(root), path(host), 0, 0, 0, 0]).map(drop)
+}
+
+/// `umount2(2)`, lazily, of what is mounted on a path that is no link.
+///
+/// # Errors
+/// As the kernel says.
+#[cfg(not(postern_image))]
+pub(crate) fn detach(name: &CStr) -> Result<()> {
+    const DETACH_NOFOLLOW: usize = 2 | 8;
+    call(nr::UMOUNT2, [path(name), DETACH_NOFOLLOW, 0, 0, 0, 0]).map(drop)
 }
 
 /// `fsopen(2)`.
@@ -219,6 +258,15 @@ pub(crate) fn set_mount_flags(
         Reach::Tree => MS_PRIVATE,
     };
     set_attributes(dir, name, reach, [u64::from(set), u64::from(clear), propagation, 0])
+}
+
+/// `mount_setattr(2)` that only takes away, from a whole tree, and leaves its propagation.
+///
+/// # Errors
+/// As the kernel says.
+#[cfg(not(postern_image))]
+pub(crate) fn restrict(mount: Fd, reach: Reach, set: u32) -> Result<()> {
+    set_attributes(mount, c"", reach, [u64::from(set), 0, 0, 0])
 }
 
 /// `attr` is a `struct mount_attr`: set, clear, propagation, user namespace.
