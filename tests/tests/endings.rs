@@ -5,6 +5,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
     reason = "a test's own helpers start programs and fail the test"
@@ -14,6 +15,8 @@
 mod figures;
 #[path = "endings/host.rs"]
 mod host;
+#[path = "endings/table/mod.rs"]
+mod table;
 
 use std::time::Duration;
 

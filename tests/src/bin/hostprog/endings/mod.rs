@@ -3,13 +3,14 @@
 mod children;
 mod kills;
 mod many;
+mod mortal;
 mod size;
 mod stops;
 
 use crate::Scenario;
 
 /// Every scenario about endings.
-pub(crate) const ALL: [Scenario; 17] = [
+pub(crate) const ALL: [Scenario; 18] = [
     ("kills", kills::kills),
     ("victim", kills::victim),
     ("launcher-killed-with-directory", stops::launcher_killed_with_directory),
@@ -18,6 +19,7 @@ pub(crate) const ALL: [Scenario; 17] = [
     ("process-dropped", stops::process_dropped),
     ("sandbox-dropped", stops::sandbox_dropped),
     ("time-is-up", stops::time_is_up),
+    ("mortal", mortal::mortal),
     ("forked", children::forked),
     ("children-stolen", children::stolen),
     ("children-ignored", children::ignored),
