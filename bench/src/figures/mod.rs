@@ -2,6 +2,7 @@
 
 pub(crate) mod hatch;
 pub(crate) mod latency;
+pub(crate) mod output;
 pub(crate) mod probe;
 pub(crate) mod python;
 pub(crate) mod scale;

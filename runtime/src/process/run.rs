@@ -40,6 +40,15 @@ pub(crate) struct Parts {
     pub(crate) timeout: Option<Duration>,
 }
 
+/// What a look at a run that is not over has found.
+#[derive(Debug, Clone, Copy)]
+struct News {
+    /// PID 1 has just been seen to be gone.
+    is_init_over: bool,
+    /// Something was said.
+    is_status_ready: bool,
+}
+
 /// A run whose request was sent. Dropping it kills the run, and everything in it, without waiting.
 pub(crate) struct Run {
     id: RunId,
@@ -106,7 +115,8 @@ impl Run {
                     self.enforcement = self.enforcement.with_facts(record.facts);
                     self.pidfd = fds.into_iter().next().map(Arc::new);
                     if self.pidfd.is_none() {
-                        return Err(LaunchError::LauncherLost { during });
+                        // It came, and this process may have no more descriptors.
+                        return Err(lost_pidfd());
                     }
                 }
                 Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
@@ -186,13 +196,13 @@ impl Run {
         if self.is_done(taking) {
             return Ok(Turn::Done);
         }
-        let is_init_over = self.poll(wait)?;
+        let news = self.poll(wait)?;
         let moved = match taking {
             Taking::All => self.streams.pump(),
             Taking::Pieces => self.streams.pump_input(),
         };
         if !is_final {
-            self.hear(is_init_over)?;
+            self.hear(news)?;
         }
         Ok(match moved {
             // Nothing would tell of it any more.
@@ -215,8 +225,8 @@ impl Run {
         self.streams.captures().for_each(Capture::close);
     }
 
-    /// Waits for one thing to happen; whether PID 1 has just been seen to be gone.
-    fn poll(&self, wait: Wait) -> Result<bool, LaunchError> {
+    /// Waits for one thing to happen; what of it is about the run's end.
+    fn poll(&self, wait: Wait) -> Result<News, LaunchError> {
         let mut fds = Vec::with_capacity(5);
         let mut init_at = None;
         if !self.end.stage.is_final() {
@@ -238,8 +248,8 @@ impl Run {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(lost_line(errno.into())),
         }
-        let init = init_at.and_then(|at| fds.get(at));
-        Ok(init.is_some_and(|fd| !fd.revents().is_empty()))
+        let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(News { is_init_over: init_at.is_some_and(is_ready), is_status_ready: is_ready(0) })
     }
 
     /// What the run came to, once a turn has said that it is done.
@@ -278,6 +288,14 @@ impl Run {
     }
 }
 
+fn lost_pidfd() -> LaunchError {
+    LaunchError::Prepare {
+        what: "take the run's pidfd",
+        object: std::path::PathBuf::new(),
+        source: Errno::MFILE.into(),
+    }
+}
+
 pub(super) fn lost_line(source: io::Error) -> LaunchError {
     LaunchError::Prepare {
         what: "read the run's status line",
@@ -295,7 +313,8 @@ impl Drop for Run {
         }
         if self.pidfd.is_none() {
             // From here on the launcher cannot announce the run, and ends it; if it has done so
-            // already, the announcement is here.
+            // already, the announcement is here. Where this process has no descriptor for it, PID 1
+            // ends by itself, since its line has.
             shutdown(self.status.as_fd(), Shutdown::Both).ok();
             self.is_started().ok();
         }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::super::end::Stage;
 use super::super::turn::Wait;
-use super::{Run, lost_line};
+use super::{News, Run, lost_line};
 use crate::error::LaunchError;
 use crate::launch::socket::{self, Incoming};
 
@@ -59,8 +59,8 @@ impl Run {
         let end_at = if self.end.stage == Stage::InitOver { self.answer_at } else { death_at };
         if !self.end.stage.is_final() && is_due(end_at) {
             // It may have ended long ago, while the caller was elsewhere.
-            let is_init_over = self.poll(Wait::No)?;
-            self.hear(is_init_over)?;
+            let news = self.poll(Wait::No)?;
+            self.hear(news)?;
             match self.end.stage {
                 Stage::Live => self.end_as(Stage::Unreaped, now),
                 Stage::InitOver if is_due(self.answer_at) => self.end_as(Stage::Over, now),
@@ -90,10 +90,13 @@ impl Run {
     }
 
     /// Takes what was said of the end.
-    pub(super) fn hear(&mut self, is_init_over: bool) -> Result<(), LaunchError> {
-        if is_init_over {
+    pub(super) fn hear(&mut self, news: News) -> Result<(), LaunchError> {
+        if news.is_init_over {
             self.end.stage = Stage::InitOver;
             self.answer_at = self.death_at().or_else(|| Instant::now().checked_add(DEATH));
+        }
+        if !news.is_status_ready && !self.end.is_told(&self.plan) {
+            return Ok(());
         }
         loop {
             match socket::receive(&self.status).map_err(lost_line)? {

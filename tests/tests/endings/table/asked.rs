@@ -85,7 +85,7 @@ fn terminated() -> Vec<Row> {
         ),
         started(
             "is asked to end, without grace",
-            TRAPS,
+            IGNORES,
             |begun| terminate(begun, Duration::ZERO),
             AT_ONCE,
             KILLED,
