@@ -14,6 +14,8 @@ use crate::report::Table;
 const BYTES: usize = 256 << 20;
 /// Writes so many zeros, in pieces that no pipe holds.
 const WRITER: [&str; 5] = ["/usr/bin/dd", "if=/dev/zero", "bs=256K", "count=1024", "status=none"];
+/// Starts a program in a session of its own.
+const SESSION: [&str; 1] = ["/usr/bin/setsid"];
 /// As much as a pipe holds.
 const CHUNK: usize = 64 << 10;
 
@@ -21,21 +23,25 @@ pub(crate) fn output(setting: &Setting) -> Outcome<Vec<Table>> {
     let sandbox = setting.world.sandbox()?;
     let pause = Duration::ZERO;
     let mut contenders = [
-        Contender::new("a plain pipe", pause, || took(plain)),
+        Contender::new("a plain pipe, another session", pause, || took(|| plain(&SESSION))),
+        Contender::new("a plain pipe, the same session", pause, || took(|| plain(&[]))),
         Contender::new("postern, take_stdout", pause, || took(|| taken(&sandbox))),
         Contender::new("postern, next_chunk", pause, || took(|| chunks(&sandbox))),
     ];
     let series = alternate(setting.effort, &mut contenders)?;
     let mut table = Table::of_series("256 MiB through stdout", &series);
-    if let [plain, _, chunks] = series.as_slice() {
+    if let [plain, _, _, chunks] = series.as_slice() {
         let ratio = plain.pairwise(chunks, |plain, chunks| plain / chunks).p50;
         table.promise("times the rate of a plain pipe", ratio, 0.9, 1.0);
     }
     Ok(vec![table])
 }
 
-fn plain() -> Outcome<()> {
-    let [program, arguments @ ..] = WRITER;
+/// A guest has a session of its own; on a kernel that shares processors out by session another one
+/// would have less to wait for.
+fn plain(starter: &[&str]) -> Outcome<()> {
+    let words: Vec<&str> = starter.iter().chain(&WRITER).copied().collect();
+    let (program, arguments) = words.split_first().ok_or("no program")?;
     let mut command = Command::new(program);
     let command = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.stdin(Stdio::null()).spawn()?;
