@@ -39,6 +39,7 @@ pub(crate) fn output(setting: &Setting) -> Outcome<Vec<Table>> {
 
 /// A guest has a session of its own; on a kernel that shares processors out by session another one
 /// would have less to wait for.
+#[expect(clippy::disallowed_methods, reason = "a program without a sandbox")]
 fn plain(starter: &[&str]) -> Outcome<()> {
     let words: Vec<&str> = starter.iter().chain(&WRITER).copied().collect();
     let (program, arguments) = words.split_first().ok_or("no program")?;

@@ -44,10 +44,8 @@ impl fmt::Display for Ending {
 
 /// The ending, and why the library brought it about where it did.
 pub(super) fn reason(result: &ProcResult) -> String {
-    let not_gone = match result.ending {
-        Ending::Unreaped => ", and it was not gone 10 s later",
-        _ => "",
-    };
+    let is_left = result.ending == Ending::Unreaped;
+    let not_gone = if is_left { ", and it was not gone 10 s later" } else { "" };
     match (result.time, result.ending) {
         (Some(time), _) => format!("killed: its time of {time:?} was up{not_gone}"),
         (None, Ending::Killed(_)) if result.terminated => format!("{}, as asked", result.ending),

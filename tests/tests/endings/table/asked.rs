@@ -41,6 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows.extend(killed());
     rows.extend(out_of_time());
     rows.extend(let_go());
+    rows.extend(cancelled());
     rows
 }
 
@@ -271,16 +272,21 @@ fn given_up(sandbox: Sandbox, command: Command, polls: usize) -> Seen {
 
 fn let_go() -> Vec<Row> {
     let gone = |name, act| row(name, sh(IGNORES), act, AT_ONCE, Told::Gone, "");
+    vec![gone(
+        "is dropped",
+        Act::Started(|begun| {
+            drop(begun.process);
+            let seen = Seen::gone();
+            drop(begun.sandbox);
+            seen
+        }),
+    )]
+}
+
+/// By futures that are dropped, whatever drops them.
+fn cancelled() -> Vec<Row> {
+    let gone = |name, act| row(name, sh(IGNORES), act, AT_ONCE, Told::Gone, "");
     vec![
-        gone(
-            "is dropped",
-            Act::Started(|begun| {
-                drop(begun.process);
-                let seen = Seen::gone();
-                drop(begun.sandbox);
-                seen
-            }),
-        ),
         gone(
             "is dropped with what the thread that panics had",
             Act::Started(|begun| {

@@ -31,6 +31,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut rows = quiet();
     rows.extend(leaving());
     rows.extend(floods());
+    rows.extend(more_floods());
     rows.extend(held());
     rows
 }
@@ -123,6 +124,7 @@ ctypes.CDLL(None).syscall(60, 0)
     ]
 }
 
+/// Of signals, and of orphans.
 fn floods() -> Vec<Row> {
     vec![
         python_exits(
@@ -198,6 +200,12 @@ while True:
             Told::Result(Ending::Exited(3), &[Flag::Terminated]),
             "ready\n",
         ),
+    ]
+}
+
+/// Of processes, and of output.
+fn more_floods() -> Vec<Row> {
+    vec![
         python_exits(
             "leaves as many processes behind as it may have",
             r"

@@ -29,6 +29,12 @@ fn launcher() -> i32 {
 }
 
 pub(super) fn rows() -> Vec<Row> {
+    let mut rows = killed();
+    rows.extend(stopped_and_held());
+    rows
+}
+
+fn killed() -> Vec<Row> {
     let started = |name, act, within, told| {
         row(name, sh(IGNORES), Act::Started(act), within, told, "ready\n")
     };
@@ -70,6 +76,11 @@ pub(super) fn rows() -> Vec<Row> {
             SHORTLY,
             Told::Result(Ending::LauncherLost, &[]),
         ),
+    ]
+}
+
+fn stopped_and_held() -> Vec<Row> {
+    vec![
         row(
             "has its time, and a PID 1 that is stopped",
             sh_limited(IGNORES),
