@@ -207,8 +207,9 @@ const SIGKILL: i32 = 9;
 
 fn watch(guest: i32, signals: Fd, lines: Lines) -> i32 {
     loop {
-        let mut fds =
-            [PollFd::readable(signals), PollFd::readable(lines.host), PollFd::ended(lines.status)];
+        // Of the line only its end: nothing more is to be read.
+        let line = PollFd { events: 0, ..PollFd::readable(lines.status) };
+        let mut fds = [PollFd::readable(signals), PollFd::readable(lines.host), line];
         match sys::poll(&mut fds, Wait::Forever) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return give_up(lines, errno),

@@ -301,12 +301,6 @@ impl PollFd {
     pub const fn readable(fd: Fd) -> PollFd {
         PollFd { fd: fd.0, events: 1, revents: 0 }
     }
-
-    /// Waits for the end of `fd` alone.
-    #[must_use]
-    pub const fn ended(fd: Fd) -> PollFd {
-        PollFd { fd: fd.0, events: 0, revents: 0 }
-    }
 }
 
 /// How long [`poll`] waits.

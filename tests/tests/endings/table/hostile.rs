@@ -124,7 +124,7 @@ ctypes.CDLL(None).syscall(60, 0)
     ]
 }
 
-/// Of signals, and of orphans.
+/// Of signals.
 fn floods() -> Vec<Row> {
     vec![
         python_exits(
@@ -170,6 +170,12 @@ while True:
             Told::Result(Ending::Exited(3), &[Flag::Terminated]),
             "ready\n",
         ),
+    ]
+}
+
+/// Of processes.
+fn more_floods() -> Vec<Row> {
+    vec![
         row(
             "floods PID 1 with orphans, and is asked to end",
             python(
@@ -200,12 +206,6 @@ while True:
             Told::Result(Ending::Exited(3), &[Flag::Terminated]),
             "ready\n",
         ),
-    ]
-}
-
-/// Of processes, and of output.
-fn more_floods() -> Vec<Row> {
-    vec![
         python_exits(
             "leaves as many processes behind as it may have",
             r"
@@ -233,6 +233,12 @@ while True:
         pass
 ",
         ),
+    ]
+}
+
+/// Where a signal finds a process busy, or is to find it late.
+fn held() -> Vec<Row> {
+    vec![
         row(
             "is killed while it floods its output",
             |mark| sh("echo ready; exec yes >&2")(mark).output_bytes_max(6),
@@ -245,12 +251,6 @@ while True:
             Told::Result(Ending::Killed(9), &[Flag::Terminated, Flag::Truncated]),
             "ready\n",
         ),
-    ]
-}
-
-/// Where a signal finds a process late, or is to find it late.
-fn held() -> Vec<Row> {
-    vec![
         row(
             "is killed while it waits for a vfork'ed child",
             python(

@@ -99,9 +99,9 @@ pub(super) fn few_descriptors(arguments: &[String]) -> Outcome {
             let joined: Vec<_> = all.into_iter().map(|thread| thread.join()).collect();
             limited.map(|()| joined)
         })?;
-        setrlimit(Resource::Nofile, old.clone()).map_err(text)?;
+        setrlimit(Resource::Nofile, old).map_err(text)?;
         for outcome in outcomes {
-            let (processes, refusal) = outcome.map_err(|_| "a thread panicked")?;
+            let (processes, refusal) = outcome.map_err(|_panic| "a thread panicked")?;
             started += processes.len();
             refused += 1;
             ensure(is_typed(&refusal), || format!("{spare} descriptors: {refusal:?}"))?;

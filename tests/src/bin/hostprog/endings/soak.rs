@@ -170,7 +170,7 @@ const WAYS: [Way; 12] = [
             handle.signal(Signal::KILL);
         });
         let outcome = process.wait();
-        other.join().map_err(|_| "a thread panicked")?;
+        other.join().map_err(|_panic| "a thread panicked")?;
         is(outcome, Ending::Killed(9))
     }),
     ("is dropped", |sandbox, mark, random| {
