@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use figures::{Setting, bwrap, hatch, latency, probe, python, scale, stages, weight};
+use figures::{Setting, bwrap, hatch, latency, output, probe, python, scale, stages, weight};
 use measure::{Effort, Outcome};
 use report::Table;
 use world::World;
@@ -83,6 +83,8 @@ enum Figure {
     Host,
     /// What each bind of a profile costs.
     Binds,
+    /// What output costs its reader, beside a plain pipe.
+    Output,
     /// The size of the image and the memory of the processes.
     Weight,
     /// Where one run's time goes; root only.
@@ -152,6 +154,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
             scale::rate,
             scale::host,
             scale::binds,
+            output::output,
             weight::weight,
             stages::stages,
         ],
@@ -165,6 +168,7 @@ fn chosen(figure: &Figure) -> Vec<Measure> {
         Figure::Rate => vec![scale::rate],
         Figure::Host => vec![scale::host],
         Figure::Binds => vec![scale::binds],
+        Figure::Output => vec![output::output],
         Figure::Weight => vec![weight::weight],
         Figure::Stages => vec![stages::stages],
         Figure::Serve(_) => vec![],

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use nix::sys::signal::Signal;
 use postern::plan::{NamespaceSet, Tier};
 use postern::{Ending, Enforcement, ProcResult};
 use serde::Serialize;
@@ -43,6 +42,7 @@ enum End {
     Killed { signal: i32 },
     ExecFailed { errno: i32 },
     LauncherLost,
+    Unreaped,
     Other,
 }
 
@@ -131,6 +131,7 @@ fn end(ending: Ending) -> End {
         Ending::Killed(signal) => End::Killed { signal },
         Ending::ExecFailed(errno) => End::ExecFailed { errno },
         Ending::LauncherLost => End::LauncherLost,
+        Ending::Unreaped => End::Unreaped,
         // The library may come to know others.
         _ => End::Other,
     }
@@ -186,10 +187,6 @@ fn namespaces(set: NamespaceSet) -> Vec<&'static str> {
 /// What `--stats` says.
 pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
     let usage = &result.usage;
-    let ended = match result.timed_out {
-        true => "its time was up".to_owned(),
-        false => words(result.ending),
-    };
     let mut held = walls(&result.enforcement);
     held.warnings.extend(held.fallbacks.iter().map(|fact| (*fact).to_owned()));
     let weaker = match held.warnings.is_empty() {
@@ -197,7 +194,7 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
         false => format!("; weaker: {}", held.warnings.join(", ")),
     };
     let lines = [
-        format!("ended: {ended}"),
+        format!("ended: {}", result.reason()),
         format!(
             "time: {:.3} s; processor: {:.3} s user, {:.3} s system",
             usage.wall.as_secs_f64(),
@@ -215,21 +212,4 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
         ),
     ];
     lines.map(Line::Note).into()
-}
-
-fn words(ending: Ending) -> String {
-    let named = |signal: i32| match Signal::try_from(signal) {
-        Ok(name) => format!("signal {signal} ({name})"),
-        Err(_) => format!("signal {signal}"),
-    };
-    match ending {
-        Ending::Exited(code) => format!("exit status {code}"),
-        Ending::Signaled(signal) => named(signal),
-        Ending::Killed(signal) => format!("killed as a whole by {}", named(signal)),
-        Ending::ExecFailed(errno) => {
-            format!("not started: {}", std::io::Error::from_raw_os_error(errno))
-        }
-        Ending::LauncherLost => "the launcher was killed, and the run with it".to_owned(),
-        _ => "in an unknown way".to_owned(),
-    }
 }

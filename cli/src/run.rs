@@ -216,5 +216,8 @@ fn explain(result: &ProcResult, signals: &Signals, grace: Duration, program: &Os
         let text = "launcher_lost: the launcher was killed, and the run with it";
         return vec![Line::Failure(text.to_owned())];
     }
+    if result.ending == Ending::Unreaped {
+        return vec![Line::Failure(format!("the run was {}", result.reason()))];
+    }
     Vec::new()
 }

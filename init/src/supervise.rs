@@ -72,7 +72,7 @@ pub struct Guest<'a> {
 /// The descriptors PID 1 lives with.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines {
-    /// Where records go.
+    /// Where records go; at its end when the host has let go of the run.
     pub status: Fd,
     /// The host's process; readable when it is gone.
     pub host: Fd,
@@ -207,13 +207,15 @@ const SIGKILL: i32 = 9;
 
 fn watch(guest: i32, signals: Fd, lines: Lines) -> i32 {
     loop {
-        let mut fds = [PollFd::readable(signals), PollFd::readable(lines.host)];
+        // Of the line only its end: nothing more is to be read.
+        let line = PollFd { events: 0, ..PollFd::readable(lines.status) };
+        let mut fds = [PollFd::readable(signals), PollFd::readable(lines.host), line];
         match sys::poll(&mut fds, Wait::Forever) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return give_up(lines, errno),
         }
-        let [_, host] = fds;
-        if host.revents != 0 {
+        let [_, host, status] = fds;
+        if host.revents != 0 || status.revents != 0 {
             return FAILED;
         }
         forward(guest, signals);

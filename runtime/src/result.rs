@@ -1,5 +1,7 @@
 //! What a run came to: how it ended, what it wrote, what it used, what held it.
 
+mod words;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +23,13 @@ pub enum Ending {
     /// The run as a whole was killed, by [`Process::kill`](crate::Process::kill), by its time limit,
     /// or from outside; this is the signal that ended its PID 1.
     Killed(i32),
-    /// The launcher was killed from outside, and this run with it.
+    /// The launcher was killed from outside, and this run with it; or it was stopped, and did not
+    /// say how the run had ended.
     LauncherLost,
+    /// The run was killed, and 10 seconds later something of it was still there: a process that
+    /// hangs in the kernel, as on a dead disk, or one that another process debugs or has frozen. It
+    /// ends as soon as the kernel lets it; nobody waits for it any more.
+    Unreaped,
 }
 
 /// What a run used.
@@ -59,6 +66,8 @@ pub struct ProcResult {
     pub stderr: Vec<u8>,
     /// It was killed because its time was up.
     pub timed_out: bool,
+    /// How long that time was.
+    pub(crate) time: Option<Duration>,
     /// The caller asked for its end, by [`Process::terminate`](crate::Process::terminate),
     /// [`Process::kill`](crate::Process::kill) or [`ProcessHandle::kill`](crate::ProcessHandle::kill),
     /// before its result was taken. It may have ended by itself all the same; `ending` says how it
@@ -75,7 +84,8 @@ pub struct ProcResult {
 impl ProcResult {
     /// The run as one number, as a shell would have it: the program's own code; 128 and the signal
     /// for one that a signal ended; 127 for a program that is not there and 126 for one that cannot
-    /// be executed; 124 when the time was up; 125 when the launcher was lost.
+    /// be executed; 124 when the time was up; 125 when the launcher was lost; 137 for a killed run
+    /// that was not gone in time.
     #[must_use]
     pub fn returncode(&self) -> i32 {
         match self.ending {
@@ -85,6 +95,7 @@ impl ProcResult {
             Ending::ExecFailed(libc::ENOENT | libc::ENOTDIR) => 127,
             Ending::ExecFailed(_) => 126,
             Ending::LauncherLost => 125,
+            Ending::Unreaped => 128 + libc::SIGKILL,
         }
     }
 
@@ -93,7 +104,9 @@ impl ProcResult {
     pub fn signal(&self) -> Option<i32> {
         match self.ending {
             Ending::Signaled(signal) | Ending::Killed(signal) => Some(signal),
-            Ending::Exited(_) | Ending::ExecFailed(_) | Ending::LauncherLost => None,
+            Ending::Exited(_) | Ending::ExecFailed(_) | Ending::LauncherLost | Ending::Unreaped => {
+                None
+            }
         }
     }
 
@@ -103,10 +116,25 @@ impl ProcResult {
         self.usage.wall
     }
 
+    /// How it ended, in words for people: `exited with code 3`, `ended by signal 11 (SEGV)`, `killed:
+    /// its time of 500 ms was up`. A program goes by the fields.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        words::reason(self)
+    }
+
     /// The program left with code 0, in time.
     #[must_use]
     pub fn ok(&self) -> bool {
         self.ending == Ending::Exited(0) && !self.timed_out
+    }
+
+    /// The program did not leave by itself: a signal ended it, it could not be started, its time was
+    /// up, or the run was killed or lost. A program that leaves with a code, whatever code, has
+    /// ended normally.
+    #[must_use]
+    pub fn terminated_abnormally(&self) -> bool {
+        !matches!(self.ending, Ending::Exited(_))
     }
 
     /// stdout as text; what is no UTF-8 is replaced.
@@ -142,12 +170,18 @@ impl ProcResult {
 mod tests {
     use super::*;
 
-    fn result(ending: Ending, timed_out: bool, truncated: bool, stderr: &str) -> ProcResult {
+    pub(super) fn result(
+        ending: Ending,
+        timed_out: bool,
+        truncated: bool,
+        stderr: &str,
+    ) -> ProcResult {
         ProcResult {
             ending,
             stdout: Vec::new(),
             stderr: stderr.into(),
             timed_out,
+            time: timed_out.then_some(Duration::from_millis(500)),
             terminated: false,
             truncated,
             usage: Usage::default(),
@@ -185,6 +219,8 @@ mod tests {
             (Ending::ExecFailed(libc::EACCES), false, 126),
             (Ending::ExecFailed(libc::ENOEXEC), false, 126),
             (Ending::LauncherLost, false, 125),
+            (Ending::Unreaped, false, 137),
+            (Ending::Unreaped, true, 124),
         ];
         for (ending, timed_out, code) in rows {
             assert_eq!(result(ending, timed_out, false, "").returncode(), code, "{ending:?}");

@@ -51,6 +51,18 @@ pub fn children(parent: i32) -> Vec<i32> {
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
+/// The processes with a text in their command line, but for this one.
+pub fn processes_with(text: &str) -> Vec<i32> {
+    let own = i32::try_from(std::process::id()).unwrap();
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let holds = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        *pid != own && line.windows(text.len()).any(|part| part == text.as_bytes())
+    };
+    pids.filter(holds).collect()
+}
+
 /// Field 4 of `stat`; the name before it is in brackets and may hold anything.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -17,7 +17,7 @@ mod table;
 
 pub use host::{
     SUBORDINATE_IDS, SUBORDINATE_USER, as_container_root, as_user_with_subordinates, children,
-    descriptors, guest_of, init_of, memory_holds, namespaces, pid_of, status,
+    descriptors, guest_of, init_of, memory_holds, namespaces, pid_of, processes_with, status,
 };
 pub use plan::{Mount, mounts_in, mounts_of, workspace_in};
 pub use probe::{Held, PROBE, PROBE_PATH, ask, command, hold, install, run, try_hold};

@@ -14,6 +14,8 @@
 mod figures;
 #[path = "endings/host.rs"]
 mod host;
+#[path = "endings/table/mod.rs"]
+mod table;
 
 use std::time::Duration;
 
@@ -30,7 +32,7 @@ macro_rules! endings {
 }
 
 endings! {
-    a_killed_host_leaves_nothing: "kills" ["300", "0"], ["30", "0"], 120;
+    a_killed_host_leaves_nothing: "kills" ["1000", "0"], ["50", "0"], 600;
     a_killed_launcher_is_replaced: "launcher-killed-with-directory" [], [], 20;
     a_killed_launcher_takes_an_owned_workspace_along: "launcher-killed-with-workspace" [], [], 20;
     a_stopped_launcher_is_killed: "launcher-stopped" [], [], 20;
@@ -42,6 +44,10 @@ endings! {
     ignored_children_are_no_error: "children-ignored" [], [], 30;
     a_run_outlives_the_thread_that_started_it: "thread-ends" [], [], 20;
     many_threads_share_a_sandbox: "threads" ["64", "50"], ["64", "5"], 120;
+    two_hundred_runs_start_at_once: "at-once" ["200", "10"], ["200", "2"], 120;
+    few_descriptors_are_a_refusal: "few-descriptors" ["1"], ["1"], 60;
+    few_descriptors_are_a_refusal_for_all: "few-descriptors" ["16"], ["8"], 120;
+    every_end_leaves_nothing: "soak" ["20000", "0"], ["500", "0"], 900;
     many_runs_leave_nothing: "many-runs" ["10000"], ["1000"], 120;
     many_sandboxes_leave_nothing: "many-sandboxes" ["2000"], ["200"], 120;
     a_big_host_launches_as_fast: "big-host" ["2048", "200"], ["2048", "30"], 120;

@@ -3,6 +3,7 @@
 pub(crate) mod bwrap;
 pub(crate) mod hatch;
 pub(crate) mod latency;
+pub(crate) mod output;
 pub(crate) mod probe;
 pub(crate) mod python;
 pub(crate) mod scale;

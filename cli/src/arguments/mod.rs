@@ -111,7 +111,7 @@ loop which reads its list from stdin needs --stdin null.
 With --json, one object on stdout at the end:
   returncode   the exit status, a number
   ending       how it ended: {kind: exited, code}, {kind: signaled, signal}, {kind: killed, signal},
-               {kind: exec_failed, errno} or {kind: launcher_lost}
+               {kind: exec_failed, errno}, {kind: launcher_lost} or {kind: unreaped}
   signal       the number of the signal that ended it, or null
   ok           it left with 0, in time
   timed_out    it was killed since its time was up

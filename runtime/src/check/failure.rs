@@ -89,10 +89,7 @@ impl Failure {
                 "the launcher was killed from outside",
                 "look for what kills it: the kernel's out-of-memory killer, a supervisor",
             ),
-            LaunchError::Filter(_)
-            | LaunchError::Unreaped { .. }
-            | LaunchError::Forked
-            | LaunchError::WorkspaceLost => self,
+            LaunchError::Filter(_) | LaunchError::Forked | LaunchError::WorkspaceLost => self,
         }
     }
 

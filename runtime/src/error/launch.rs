@@ -117,11 +117,6 @@ pub enum LaunchError {
         /// How long.
         after: Duration,
     },
-    /// A killed run is not gone after a bounded time.
-    Unreaped {
-        /// How long.
-        after: Duration,
-    },
     /// The launcher ended without a word: killed from outside, or unable to report.
     LauncherLost {
         /// What was going on.
@@ -168,11 +163,6 @@ impl fmt::Display for LaunchError {
                 "the launcher was killed, since {waiting_for} took longer than {after:?}; a mount \
                  that does not answer is the usual cause"
             ),
-            Self::Unreaped { after } => write!(
-                f,
-                "the run was killed and is not gone after {after:?}: a process of it hangs in the \
-                 kernel, or its launcher is stopped"
-            ),
             Self::LauncherLost { during } => {
                 write!(f, "launcher_lost: the launcher ended without a word while {during}")
             }
@@ -196,7 +186,6 @@ impl std::error::Error for LaunchError {
             | Self::MapTool { .. }
             | Self::NoFreeId { .. }
             | Self::Deadline { .. }
-            | Self::Unreaped { .. }
             | Self::LauncherLost { .. }
             | Self::Forked
             | Self::WorkspaceLost => None,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::buffer::{Buffer, spare_capacity};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, read};
 
@@ -127,7 +128,7 @@ impl Capture {
     pub(crate) fn read_all(&mut self) -> Moved {
         let mut chunk = [0u8; CHUNK];
         for _ in 0..READS_MAX {
-            match self.read(&mut chunk) {
+            match self.read(&mut chunk[..]) {
                 Some(len) => self.keep(chunk.get(..len).unwrap_or_default()),
                 None => return Moved::All,
             }
@@ -135,14 +136,17 @@ impl Capture {
         Moved::Some
     }
 
-    /// The next piece, if one is there; read into `scratch`, which is as long as one may be.
-    pub(crate) fn next_chunk(&mut self, scratch: &mut [u8]) -> Option<Vec<u8>> {
-        let len = self.read(scratch)?;
-        scratch.get(..len).map(<[u8]>::to_vec)
+    /// The next piece, if one is there; read into `scratch`, which has room for as much as one may
+    /// be. A large one takes that along, so that its bytes are not moved again.
+    pub(crate) fn next_chunk(&mut self, scratch: &mut Vec<u8>) -> Option<Vec<u8>> {
+        scratch.clear();
+        let len = self.read(spare_capacity(scratch))?;
+        let is_large = len > scratch.capacity() / 4;
+        Some(if is_large { std::mem::take(scratch) } else { scratch.clone() })
     }
 
     /// `None`: nothing yet, or nothing any more.
-    fn read(&mut self, chunk: &mut [u8]) -> Option<usize> {
+    fn read(&mut self, chunk: impl Buffer<u8, Output = usize>) -> Option<usize> {
         let end = self.end.as_mut()?;
         match end.settle().and_then(|()| read(&end.fd, chunk)) {
             Ok(0) => self.end = None,

@@ -1,5 +1,7 @@
 //! What is known of a run's end, as its records tell it; waits for nothing.
 
+use std::time::Duration;
+
 use postern_init::record::{Kind, Record};
 
 use crate::error::{LaunchError, Phase};
@@ -16,6 +18,15 @@ pub(super) enum Stage {
     InitOver,
     /// All of it is gone.
     Over,
+    /// It was killed, not all of it is gone, and nobody waits any more.
+    Unreaped,
+}
+
+impl Stage {
+    /// Whether nothing more is waited for.
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Stage::Over | Stage::Unreaped)
+    }
 }
 
 /// What is known of a run's end so far.
@@ -26,7 +37,8 @@ pub(super) struct End {
     pub(super) init_signal: Option<i32>,
     /// What PID 1 said when it began to wait for the host's inspection.
     pub(super) confined: Option<Record>,
-    pub(super) timed_out: bool,
+    /// The time that was up before it had ended.
+    pub(super) timed_out: Option<Duration>,
     pub(super) stage: Stage,
     pub(super) usage: Usage,
 }
@@ -63,6 +75,7 @@ impl End {
         match (self.guest, self.init_signal) {
             (Some(ending), _) => ending,
             (None, Some(signal)) => Ending::Killed(signal),
+            (None, None) if self.stage == Stage::Unreaped => Ending::Unreaped,
             (None, None) => Ending::LauncherLost,
         }
     }

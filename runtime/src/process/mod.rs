@@ -144,7 +144,9 @@ impl Process {
         Lines::new(self)
     }
 
-    /// Kills everything in the run at once; a run that is over stays as it ended.
+    /// Kills everything in the run at once; a run that is over stays as it ended. Whoever waits for
+    /// the run has its result 10 seconds later at the latest: [`Ending::Unreaped`](crate::Ending::Unreaped) where the kernel
+    /// has not ended it by then.
     pub fn kill(&self) {
         self.run.kill();
     }

@@ -2,11 +2,11 @@
 //! due, what comes next. It waits only as long as it is told to.
 
 mod confined;
+mod dues;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use postern_hatch::RunId;
@@ -14,11 +14,11 @@ use postern_init::record::Kind;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
-use rustix::process::{Pid, Signal, pidfd_send_signal};
+use rustix::process::{Pid, Signal};
 
 use super::capture::{Capture, End as StreamEnd, Feed, Moved};
 use super::end::{End, Stage};
-use super::handle::ProcessHandle;
+use super::handle::{Asked, ProcessHandle};
 use super::streams::Streams;
 use super::turn::{Taking, Turn, Wait};
 use crate::enforcement::Enforcement;
@@ -27,11 +27,6 @@ use crate::launch::socket::{self, Incoming};
 use crate::plan::Plan;
 use crate::result::ProcResult;
 use crate::run_directory::RunDirectory;
-
-/// How long output may still come once nothing is left that could write it.
-const DRAIN: Duration = Duration::from_secs(1);
-/// How long a killed run may take to be gone, its memory and files included.
-const DEATH: Duration = Duration::from_secs(10);
 
 /// What a [`Run`] is made of.
 pub(crate) struct Parts {
@@ -43,6 +38,15 @@ pub(crate) struct Parts {
     pub(crate) directory: Option<RunDirectory>,
     pub(crate) started: Instant,
     pub(crate) timeout: Option<Duration>,
+}
+
+/// What a look at a run that is not over has found.
+#[derive(Debug, Clone, Copy)]
+struct News {
+    /// PID 1 has just been seen to be gone.
+    is_init_over: bool,
+    /// Something was said.
+    is_status_ready: bool,
 }
 
 /// A run whose request was sent. Dropping it kills the run, and everything in it, without waiting.
@@ -58,17 +62,15 @@ pub(crate) struct Run {
     directory: Option<RunDirectory>,
     started: Instant,
     end: End,
-    /// When its time is up.
-    timeout_at: Option<Instant>,
+    /// When its time is up, and how long that is.
+    timeout: Option<(Instant, Duration)>,
     /// When a guest that was asked to end has had its time.
     grace_at: Option<Instant>,
-    /// When a killed run must be gone.
-    death_at: Option<Instant>,
+    /// When a launcher must have said how a PID 1 that is gone has ended.
+    answer_at: Option<Instant>,
     /// When streams that a stranger holds are given up.
     drain_at: Option<Instant>,
-    /// The caller asked for its end.
-    stopped: Arc<AtomicBool>,
-    killed: AtomicBool,
+    asked: Arc<Asked>,
     /// The process that started it.
     owner: Pid,
 }
@@ -93,13 +95,11 @@ impl Run {
             directory: parts.directory,
             started: parts.started,
             end: End::default(),
-            // A time that no clock can tell is no limit.
-            timeout_at: parts.timeout.and_then(|timeout| parts.started.checked_add(timeout)),
+            timeout: parts.timeout.and_then(|timeout| dues::until(parts.started, timeout)),
             grace_at: None,
-            death_at: None,
+            answer_at: None,
             drain_at: None,
-            stopped: Arc::default(),
-            killed: AtomicBool::new(false),
+            asked: Arc::default(),
             owner: rustix::process::getpid(),
         }
     }
@@ -115,7 +115,8 @@ impl Run {
                     self.enforcement = self.enforcement.with_facts(record.facts);
                     self.pidfd = fds.into_iter().next().map(Arc::new);
                     if self.pidfd.is_none() {
-                        return Err(LaunchError::LauncherLost { during });
+                        // It came, and this process may have no more descriptors.
+                        return Err(lost_pidfd());
                     }
                 }
                 Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
@@ -161,66 +162,23 @@ impl Run {
     }
 
     pub(crate) fn handle(&self) -> ProcessHandle {
-        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.stopped))
+        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.asked))
     }
 
     pub(crate) fn send(&self, signal: Signal) {
-        if let Some(pidfd) = &self.pidfd {
-            // ESRCH: the run is over already.
-            pidfd_send_signal(pidfd, signal).ok();
-        }
+        self.asked.send(self.pidfd.as_ref(), signal);
     }
 
     pub(crate) fn kill(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        self.end_now();
-    }
-
-    fn end_now(&self) {
-        self.killed.store(true, Ordering::Relaxed);
+        self.asked.end();
         self.send(Signal::KILL);
     }
 
     pub(crate) fn terminate(&mut self, grace: Duration) {
-        if !self.stopped.swap(true, Ordering::Relaxed) {
+        if self.asked.end() {
             self.send(Signal::TERM);
             self.grace_at = Instant::now().checked_add(grace);
         }
-    }
-
-    /// The run ends `timeout` from now at the latest.
-    pub(crate) fn limit(&mut self, timeout: Duration) {
-        let at = Instant::now().checked_add(timeout);
-        self.timeout_at = self.timeout_at.into_iter().chain(at).min();
-    }
-
-    /// When the next thing is due, and has to be dealt with even if nothing happens.
-    pub(crate) fn due_at(&self) -> Option<Instant> {
-        let dues = match self.end.stage {
-            Stage::Over => [self.drain_at, None],
-            Stage::Live | Stage::InitOver if self.death_at.is_some() => [self.death_at, None],
-            Stage::Live | Stage::InitOver => [self.timeout_at, self.grace_at],
-        };
-        dues.into_iter().flatten().min()
-    }
-
-    /// Does what is due.
-    pub(super) fn meet_dues(&mut self, now: Instant) -> Result<(), Error> {
-        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        if self.end.stage == Stage::Over {
-            return Ok(());
-        }
-        if self.killed.load(Ordering::Relaxed) {
-            if is_due(self.death_at) {
-                return Err(LaunchError::Unreaped { after: DEATH }.into());
-            }
-            self.death_at = self.death_at.or(Some(now + DEATH));
-        } else if is_due(self.timeout_at) || is_due(self.grace_at) {
-            self.end.timed_out = is_due(self.timeout_at);
-            self.end_now();
-            self.death_at = Some(now + DEATH);
-        }
-        Ok(())
     }
 
     /// Deals with everything that has happened, after waiting for it where `wait` says so.
@@ -231,23 +189,20 @@ impl Run {
         {
             return Ok(Turn::Chunk(chunk));
         }
-        let is_over = self.end.stage == Stage::Over;
-        if is_over && self.drain_at.is_some_and(|at| at <= Instant::now()) {
+        let is_final = self.end.stage.is_final();
+        if is_final && self.drain_at.is_some_and(|at| at <= Instant::now()) {
             self.give_up_streams(taking);
         }
         if self.is_done(taking) {
             return Ok(Turn::Done);
         }
-        let is_init_over = self.poll(wait)?;
+        let news = self.poll(wait)?;
         let moved = match taking {
             Taking::All => self.streams.pump(),
             Taking::Pieces => self.streams.pump_input(),
         };
-        if !is_over {
-            if is_init_over {
-                self.end.stage = Stage::InitOver;
-            }
-            self.take_records()?;
+        if !is_final {
+            self.hear(news)?;
         }
         Ok(match moved {
             // Nothing would tell of it any more.
@@ -258,7 +213,7 @@ impl Run {
     }
 
     fn is_done(&self, taking: Taking) -> bool {
-        let is_enough = taking == Taking::Pieces || self.end.stage == Stage::Over;
+        let is_enough = taking == Taking::Pieces || self.end.stage.is_final();
         is_enough && self.streams.are_closed()
     }
 
@@ -270,11 +225,11 @@ impl Run {
         self.streams.captures().for_each(Capture::close);
     }
 
-    /// Waits for one thing to happen; whether PID 1 has just been seen to be gone.
-    fn poll(&self, wait: Wait) -> Result<bool, LaunchError> {
+    /// Waits for one thing to happen; what of it is about the run's end.
+    fn poll(&self, wait: Wait) -> Result<News, LaunchError> {
         let mut fds = Vec::with_capacity(5);
         let mut init_at = None;
-        if self.end.stage != Stage::Over {
+        if !self.end.stage.is_final() {
             fds.push(PollFd::new(&self.status, PollFlags::IN));
         }
         if let (Stage::Live, Some(pidfd)) = (self.end.stage, &self.pidfd) {
@@ -293,27 +248,8 @@ impl Run {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(lost_line(errno.into())),
         }
-        let init = init_at.and_then(|at| fds.get(at));
-        Ok(init.is_some_and(|fd| !fd.revents().is_empty()))
-    }
-
-    fn take_records(&mut self) -> Result<(), LaunchError> {
-        loop {
-            match socket::receive(&self.status).map_err(lost_line)? {
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
-                Incoming::Nothing if !self.end.is_told(&self.plan) => return Ok(()),
-                Incoming::Nothing | Incoming::End => {
-                    self.end.stage = Stage::Over;
-                    self.end.usage.wall = self.started.elapsed();
-                    self.streams.feed = None;
-                    if let Some(directory) = &mut self.directory {
-                        directory.end_servings();
-                    }
-                    self.drain_at = Some(Instant::now() + DRAIN);
-                    return Ok(());
-                }
-            }
-        }
+        let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(News { is_init_over: init_at.is_some_and(is_ready), is_status_ready: is_ready(0) })
     }
 
     /// What the run came to, once a turn has said that it is done.
@@ -326,12 +262,15 @@ impl Run {
         };
         let (stdout, stdout_cut) = take(&mut self.streams.stdout);
         let (stderr, stderr_cut) = take(&mut self.streams.stderr);
+        // A guest that ended by itself as its time was up was in time.
+        let time = self.end.timed_out.filter(|_| self.end.guest.is_none());
         Ok(ProcResult {
             ending: self.end.ending(),
             stdout,
             stderr,
-            timed_out: self.end.timed_out && self.end.guest.is_none(),
-            terminated: self.stopped.load(Ordering::Relaxed),
+            timed_out: time.is_some(),
+            time,
+            terminated: self.asked.is_end(),
             truncated: stdout_cut || stderr_cut,
             usage: self.end.usage,
             enforcement: self.enforcement(),
@@ -344,8 +283,16 @@ impl Run {
     }
 
     #[cfg(feature = "tokio")]
-    pub(crate) fn is_over(&self) -> bool {
-        self.end.stage == Stage::Over
+    pub(crate) fn is_final(&self) -> bool {
+        self.end.stage.is_final()
+    }
+}
+
+fn lost_pidfd() -> LaunchError {
+    LaunchError::Prepare {
+        what: "take the run's pidfd",
+        object: std::path::PathBuf::new(),
+        source: Errno::MFILE.into(),
     }
 }
 
@@ -366,7 +313,8 @@ impl Drop for Run {
         }
         if self.pidfd.is_none() {
             // From here on the launcher cannot announce the run, and ends it; if it has done so
-            // already, the announcement is here.
+            // already, the announcement is here. Where this process has no descriptor for it, PID 1
+            // ends by itself, since its line has.
             shutdown(self.status.as_fd(), Shutdown::Both).ok();
             self.is_started().ok();
         }

@@ -20,7 +20,7 @@ pub(crate) struct Streams {
     pub(crate) stderr: Option<Capture>,
     /// Whose turn it is to be read first.
     first: OutputStream,
-    /// Where pieces of output are read; empty until one is asked for.
+    /// Where pieces of output are read; without room until one is asked for.
     scratch: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl Streams {
 
     /// A piece of output, if one is there. The two take turns, so that neither starves the other.
     pub(crate) fn next_chunk(&mut self) -> Option<Chunk> {
-        self.scratch.resize(CHUNK, 0);
+        self.scratch.reserve_exact(CHUNK);
         for stream in [self.first, self.first.other()] {
             let capture = match stream {
                 OutputStream::Stdout => &mut self.stdout,

@@ -65,7 +65,7 @@ impl Readiness {
     /// Stops watching what has ended, which would be ready for ever.
     fn forget_ended(&mut self, run: &Run) {
         let is_open = |capture: &Option<Capture>| capture.as_ref().and_then(Capture::end).is_some();
-        if run.is_over() {
+        if run.is_final() {
             self.status = None;
         }
         if !is_open(&run.streams.stdout) {

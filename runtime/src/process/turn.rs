@@ -15,7 +15,6 @@ pub(crate) enum Taking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Not at all.
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "the async way of waiting"))]
     No,
     /// Until something does or is due.
     Yes,

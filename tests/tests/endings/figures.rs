@@ -9,7 +9,12 @@ const LONG: &str = "POSTERN_LONG";
 
 /// The first in the long variant, the second in the sample.
 pub(crate) fn long_or<'a>(long: &'a [&'a str], sample: &'a [&'a str]) -> &'a [&'a str] {
-    if std::env::var_os(LONG).is_some() { long } else { sample }
+    if is_long() { long } else { sample }
+}
+
+/// Whether the long variants are asked for.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os(LONG).is_some()
 }
 
 /// Fails unless the scenario passes; its figures are shown by `--nocapture`.

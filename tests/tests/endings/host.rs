@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -15,7 +15,7 @@ const PROGRAMS: &str = "POSTERN_TEST_BIN_DIR";
 /// One at a time: scenarios measure, and some use up what a user may have.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     match std::env::var_os(PROGRAMS) {
         Some(directory) => Path::new(&directory).join("hostprog"),
         // As cargo lays them out: the test in `deps`, the program beside that directory.
@@ -27,10 +27,10 @@ fn program() -> PathBuf {
 }
 
 /// Directories that nobody else uses, for the locks and the temporary files of one scenario.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    fn new(scenario: &str) -> Scratch {
+    pub(crate) fn new(scenario: &str) -> Scratch {
         let own = format!("postern-{scenario}-{}", std::process::id());
         let path = std::env::temp_dir().join(own);
         for name in ["run", "tmp"] {
@@ -67,6 +67,11 @@ fn wait(mut child: Child, limit: Duration) -> Result<(), String> {
     }
 }
 
+/// Keeps scenarios and other tests that look at this process away from each other.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a scenario to its end and returns what it printed.
 pub(crate) fn outcome(
     scenario: &str,
@@ -83,7 +88,7 @@ pub(crate) fn outcome_by(
     arguments: &[&str],
     limit: Duration,
 ) -> Result<String, String> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let scratch = Scratch::new(scenario);
     // A file takes any amount, while nobody reads.
     let printed = scratch.0.join("printed");

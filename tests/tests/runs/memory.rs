@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use postern::Command;
 
 use crate::ways::{Service, each_way};
-use crate::{begin, figure, sandbox};
+use crate::{begin, figure, long_or, sandbox};
 
 const GIGABYTE: u64 = 1_000_000_000;
 /// Of each output.
@@ -47,7 +47,11 @@ fn mib(kib: u64) -> f64 {
 }
 
 fn writer() -> Command {
-    Command::new("head").args(["-c", &GIGABYTE.to_string(), "/dev/zero"])
+    writer_of(GIGABYTE)
+}
+
+fn writer_of(bytes: u64) -> Command {
+    Command::new("head").args(["-c", &bytes.to_string(), "/dev/zero"])
 }
 
 #[test]
@@ -62,19 +66,40 @@ fn a_gigabyte_over_the_cap_is_no_burden() {
     });
 }
 
+/// Takes all that is written, piece by piece, with a pause after each.
+fn in_pieces(service: &Service<'_>, bytes: u64, pause: Option<Duration>) {
+    let mut live = service.start(writer_of(bytes));
+    let mut taken = 0;
+    while let Some(chunk) = live.next_chunk().unwrap() {
+        taken += u64::try_from(chunk.bytes.len()).unwrap();
+        if let Some(pause) = pause {
+            std::thread::sleep(pause);
+        }
+    }
+    assert_eq!(taken, bytes);
+    let result = live.wait().unwrap();
+    assert!(result.ok() && !result.truncated);
+}
+
 #[test]
-fn a_gigabyte_in_pieces_is_no_burden() {
+fn gigabytes_in_pieces_are_no_burden() {
     let _watch = begin();
+    let gigabytes = long_or(10, 1);
     each_way(&sandbox(), |service| {
-        is_bounded("1 GB in pieces", service, || {
-            let mut live = service.start(writer());
-            let mut bytes = 0;
-            while let Some(chunk) = live.next_chunk().unwrap() {
-                bytes += u64::try_from(chunk.bytes.len()).unwrap();
-            }
-            assert_eq!(bytes, GIGABYTE);
-            let result = live.wait().unwrap();
-            assert!(result.ok() && !result.truncated);
+        is_bounded(&format!("{gigabytes} GB in pieces"), service, || {
+            in_pieces(service, gigabytes * GIGABYTE, None);
+        });
+    });
+}
+
+/// The guest waits meanwhile; nothing is read ahead of the reader.
+#[test]
+fn a_slow_reader_is_no_burden() {
+    let _watch = begin();
+    let megabytes = long_or(1000, 50);
+    each_way(&sandbox(), |service| {
+        is_bounded(&format!("{megabytes} MB for a slow reader"), service, || {
+            in_pieces(service, megabytes * 1_000_000, Some(Duration::from_millis(1)));
         });
     });
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -154,6 +155,30 @@ impl Snapshot {
         }
         ensure(*self == now, || format!("left behind: {self:?} before, {now:?} after"))
     }
+}
+
+/// How much of a process is in memory.
+pub(crate) fn resident_kib(pid: u32) -> Result<u64, String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(text)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let word = line.and_then(|line| line.split_ascii_whitespace().next());
+    word.and_then(|word| word.parse().ok()).ok_or_else(|| "no VmRSS".to_owned())
+}
+
+/// The process that a pidfd is of.
+pub(crate) fn pid_of(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+}
+
+/// The limit of descriptor numbers that leaves so many to be opened.
+pub(crate) fn limit_leaving(spare: usize) -> u64 {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    let open: BTreeSet<u64> = numbers.collect();
+    let free = (0..).filter(|number| !open.contains(number));
+    // That of the listing is free by now.
+    free.take(spare.saturating_sub(1)).last().map_or(0, |last| last + 1)
 }
 
 /// A sandbox with the default profile, and what is open once one has been built before: the image

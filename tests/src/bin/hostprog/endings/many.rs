@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::number;
-use crate::world::{self, Outcome, Snapshot, ensure, marker, text};
+use crate::world::{self, Outcome, Snapshot, ensure, marker, resident_kib, text};
 
 /// Growth that an allocator's own habits explain.
 const GROWTH_KIB: u64 = 512;
@@ -41,24 +41,17 @@ pub(super) fn threads(arguments: &[String]) -> Outcome {
     Ok(format!("{threads} threads with {runs} runs each in {took:?}"))
 }
 
-fn resident_kib() -> Result<u64, String> {
-    let status = std::fs::read_to_string("/proc/self/status").map_err(text)?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let word = line.and_then(|line| line.split_ascii_whitespace().next());
-    word.and_then(|word| word.parse().ok()).ok_or_else(|| "no VmRSS".to_owned())
-}
-
 /// Repeats `act` and compares what there is after a tenth of the rounds with what there is after
 /// all of them.
 fn flat(rounds: usize, with_what: &str, mut act: impl FnMut() -> Result<(), String>) -> Outcome {
     let (warm, rest) = (rounds / 10, rounds - rounds / 10);
     (0..warm).try_for_each(|_| act())?;
-    let (before, resident) = (Snapshot::take(), resident_kib()?);
+    let (before, resident) = (Snapshot::take(), resident_kib(std::process::id())?);
     let start = Instant::now();
     (0..rest).try_for_each(|_| act())?;
     let took = start.elapsed();
     before.compare()?;
-    let grown = resident_kib()?.saturating_sub(resident);
+    let grown = resident_kib(std::process::id())?.saturating_sub(resident);
     ensure(grown <= GROWTH_KIB, || format!("{grown} KiB more after {rest} {with_what}"))?;
     Ok(format!("{rest} {with_what} in {took:?}, {grown} KiB more than before"))
 }
