@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use nix::sys::signal::Signal;
 use postern::plan::{NamespaceSet, Tier};
-use postern::{Ending, Enforcement, ProcResult};
+use postern::{Ending, Enforcement, LimitHit, ProcResult};
 use serde::Serialize;
 
 use crate::failure::Facts;
@@ -24,6 +24,9 @@ struct Report<'a> {
     timed_out: bool,
     terminated: bool,
     truncated: bool,
+    /// `null`: nobody counted.
+    oom: Option<bool>,
+    pids_limit: Option<bool>,
     stdout: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stdout_base64: Option<String>,
@@ -51,6 +54,17 @@ struct Used {
     user_ms: f64,
     system_ms: f64,
     peak_memory_kib: u64,
+    cgroup: Option<Together>,
+}
+
+/// What all processes used together.
+#[derive(Debug, Serialize)]
+struct Together {
+    peak_memory_bytes: Option<u64>,
+    user_ms: f64,
+    system_ms: f64,
+    throttled_periods: u64,
+    throttled_ms: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,6 +114,8 @@ pub(crate) fn json(result: &ProcResult, terminated: bool) -> Vec<u8> {
         timed_out: result.timed_out,
         terminated,
         truncated: result.truncated,
+        oom: known(result.oom),
+        pids_limit: known(result.pids_limit),
         stdout: result.stdout_text(),
         stdout_base64: base64(&result.stdout),
         stderr: result.stderr_text(),
@@ -109,9 +125,24 @@ pub(crate) fn json(result: &ProcResult, terminated: bool) -> Vec<u8> {
             user_ms: milliseconds(result.usage.user),
             system_ms: milliseconds(result.usage.system),
             peak_memory_kib: result.usage.peak_memory_kib,
+            cgroup: result.usage.cgroup.map(|used| Together {
+                peak_memory_bytes: used.peak_memory_bytes,
+                user_ms: milliseconds(used.user),
+                system_ms: milliseconds(used.system),
+                throttled_periods: used.throttled_periods,
+                throttled_ms: milliseconds(used.throttled),
+            }),
         },
         enforcement: walls(&result.enforcement),
     })
+}
+
+fn known(hit: LimitHit) -> Option<bool> {
+    match hit {
+        LimitHit::Yes => Some(true),
+        LimitHit::No => Some(false),
+        LimitHit::Unavailable(_) => None,
+    }
 }
 
 /// A failure of postern itself as JSON.
@@ -205,6 +236,7 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
             usage.system.as_secs_f64()
         ),
         format!("peak memory: {} KiB, of the largest process", usage.peak_memory_kib),
+        together(result),
         format!(
             "held by: namespaces {}; kernel uid {}{}; Landlock {}; seccomp {}{weaker}",
             held.namespaces.join(" "),
@@ -215,6 +247,25 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
         ),
     ];
     lines.map(Line::Note).into()
+}
+
+/// What `--stats` says of the run's control group.
+fn together(result: &ProcResult) -> String {
+    let Some(used) = &result.usage.cgroup else {
+        let why = match result.oom {
+            LimitHit::Unavailable(why) => why,
+            LimitHit::Yes | LimitHit::No => "it was not counted",
+        };
+        return format!("all processes together: not known: {why}");
+    };
+    let peak =
+        used.peak_memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
+    let throttled = used.throttled.as_secs_f64();
+    let processor = (used.user + used.system).as_secs_f64();
+    format!(
+        "all processes together: peak memory {peak}; processor {processor:.3} s, held back for \
+         {throttled:.3} s"
+    )
 }
 
 fn words(ending: Ending) -> String {

@@ -1,0 +1,48 @@
+//! Limits of a run as a whole, by a control group of its own: held where the service is in a leaf of
+//! a delegated version 2 group, and refused in plain words where it is not.
+//!
+//! `POSTERN_TEST_CGROUP_DIR` names such a group, as in the guests of `cargo xtask vm`; without it each
+//! test asks for the refusal.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers fail the test")]
+
+#[path = "cgroup/crashed.rs"]
+mod crashed;
+#[path = "cgroup/held.rs"]
+mod held;
+#[path = "cgroup/refused.rs"]
+mod refused;
+#[path = "cgroup/stage.rs"]
+mod stage;
+
+/// Each test, here or refused.
+macro_rules! rows {
+    ($($name:ident: $test:path;)*) => {$(
+        #[test]
+        fn $name() {
+            match stage::Stage::here() {
+                Some(stage) => $test(&stage),
+                None => refused::here(),
+            }
+        }
+    )*};
+}
+
+rows! {
+    memory_that_is_used_up_ends_the_whole_run: held::out_of_memory;
+    a_kill_is_not_taken_for_want_of_memory: held::killed_otherwise;
+    a_full_tmpfs_is_memory: held::full_tmpfs;
+    every_limit_stands_in_the_kernel: held::limits_stand;
+    too_many_processes_are_told: held::too_many_processes;
+    a_share_of_a_processor_is_no_more: held::throttled;
+    a_killed_group_is_a_killed_run: held::killed_group;
+    a_run_sees_nothing_of_its_group: held::sees_nothing;
+    nothing_is_left: held::nothing_left;
+    a_long_request_finds_its_group: held::long_request;
+    no_limit_is_no_group: held::no_group;
+    what_a_crashed_service_left_is_removed: crashed::leftovers;
+    a_killed_service_leaves_nothing_for_long: crashed::killed_service;
+    a_service_in_the_way_is_told: refused::in_the_way;
+    a_limit_that_is_required_is_refused: refused::required;
+    the_command_tells: refused::command;
+}
