@@ -42,6 +42,7 @@ rows! {
     no_limit_is_no_group: held::no_group;
     what_a_crashed_service_left_is_removed: crashed::leftovers;
     a_killed_service_leaves_nothing_for_long: crashed::killed_service;
+    a_service_that_may_be_moved_is: crashed::moved_service;
     a_service_in_the_way_is_told: refused::in_the_way;
     a_limit_that_is_required_is_refused: refused::required;
     the_command_tells: refused::command;

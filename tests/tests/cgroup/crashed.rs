@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use postern::profile::Cgroup;
 
 use crate::refused::postern;
-use crate::stage::{Stage, soon};
+use crate::stage::{Stage, below, soon};
 
 fn limits() -> Cgroup {
     Cgroup { pids: Some(64), ..Cgroup::default() }
@@ -52,4 +52,26 @@ pub(crate) fn killed_service(stage: &Stage) {
         drop(stage.sandbox(limits()));
         Some(()).filter(|()| !group.exists())
     });
+}
+
+/// A command that is alone in a delegated group leaves it for a leaf, where that is allowed.
+pub(crate) fn moved_service(stage: &Stage) {
+    let group = stage.parent.join("alone");
+    fs::create_dir(&group).unwrap();
+    let (members, command) = (group.join("cgroup.procs"), postern());
+    let script = "echo $$ >\"$0\" && exec \"$@\"";
+    for (way, status) in [("stay", 125), ("move", 7)] {
+        let mut service = Command::new("sh");
+        service.args(["-c", script]).arg(&members).arg(&command).args(["run", "--stdin", "null"]);
+        service.args(["--set", "cgroup.need=require", "--pids", "64"]);
+        service.arg("--set").arg(format!("cgroup.service={way}"));
+        service.arg("--set").arg(format!("cgroup.parent={}", group.display()));
+        let output = service.args(["--", "sh", "-c", "exit 7"]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{way}: {words}");
+        assert_eq!(words.contains("cgroup-unavailable"), way == "stay", "{words}");
+    }
+    let left = below(&group);
+    assert_eq!(left, [group.join("postern-service")]);
+    left.iter().chain([&group]).for_each(|group| fs::remove_dir(group).unwrap());
 }

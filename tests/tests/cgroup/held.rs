@@ -1,7 +1,7 @@
 //! What a delegated group holds a run to, and what the kernel counts of it.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use postern::profile::{Cgroup, CgroupService};
 use postern::{Command, Ending, LimitHit, Sandbox};
@@ -97,7 +97,6 @@ pub(crate) fn throttled(stage: &Stage) {
     assert!(result.timed_out, "{result:?}");
     let used = result.usage.cgroup.unwrap();
     let share = (used.user + used.system).as_secs_f64() / result.duration().as_secs_f64();
-    println!("a fifth of a processor: {share:.3}, {used:?}");
     assert!(used.throttled_periods > 0 && !used.throttled.is_zero(), "{used:?}");
     assert!(share < 0.3, "{share:.3} of a processor, {used:?}");
 }
@@ -121,13 +120,11 @@ pub(crate) fn sees_nothing(stage: &Stage) {
 pub(crate) fn nothing_left(stage: &Stage) {
     let sandbox = stage.sandbox(Cgroup { pids: Some(64), ..memory(64 * MIB) });
     let own = sandbox.enforcement().unwrap().cgroup.clone().unwrap();
-    let start = Instant::now();
     for _ in 0..20 {
         assert!(shell(&sandbox, "sleep 1000 & exit 0").ok());
         let left = below(&own).len();
         assert!(left <= 2, "{left} groups of runs");
     }
-    println!("a run in a group: {:?}", start.elapsed() / 20);
     let process = sandbox.start(["sleep", "1000"]).unwrap();
     let group = only_run(&sandbox);
     drop(process);
