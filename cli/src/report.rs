@@ -1,13 +1,14 @@
 //! A finished run as JSON for programs and as lines for people; changes nothing about it.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use nix::sys::signal::Signal;
 use postern::plan::{NamespaceSet, Tier};
-use postern::{Ending, Enforcement, LimitHit, ProcResult};
+use postern::{CgroupUsage, Ending, Enforcement, LimitHit, ProcResult};
 use serde::Serialize;
 
 use crate::failure::Facts;
@@ -81,6 +82,8 @@ struct Walls<'a> {
     /// SHA-256, in hexadecimal.
     seccomp_digest: Option<String>,
     seccomp_policy_digest: Option<String>,
+    /// The control group of the sandbox.
+    cgroup: Option<Cow<'a, str>>,
     /// Limits that are not enforced here, each with its reason.
     quota_gaps: Vec<String>,
     launcher: &'static str,
@@ -180,6 +183,7 @@ fn walls(enforcement: &Enforcement) -> Walls<'_> {
         seccomp: enforcement.seccomp.to_string(),
         seccomp_digest: enforcement.seccomp_digest.map(|digest| digest.to_string()),
         seccomp_policy_digest: enforcement.seccomp_policy_digest.map(|digest| digest.to_string()),
+        cgroup: enforcement.cgroup.as_deref().map(Path::to_string_lossy),
         quota_gaps: gaps(enforcement),
         launcher: enforcement.launcher.name(),
         fallbacks: &enforcement.fallbacks,
@@ -236,7 +240,6 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
             usage.system.as_secs_f64()
         ),
         format!("peak memory: {} KiB, of the largest process", usage.peak_memory_kib),
-        together(result),
         format!(
             "held by: namespaces {}; kernel uid {}{}; Landlock {}; seccomp {}{weaker}",
             held.namespaces.join(" "),
@@ -246,18 +249,12 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
             held.seccomp,
         ),
     ];
-    lines.map(Line::Note).into()
+    let together = usage.cgroup.as_ref().map(together);
+    lines.into_iter().chain(together).map(Line::Note).collect()
 }
 
 /// What `--stats` says of the run's control group.
-fn together(result: &ProcResult) -> String {
-    let Some(used) = &result.usage.cgroup else {
-        let why = match result.oom {
-            LimitHit::Unavailable(why) => why,
-            LimitHit::Yes | LimitHit::No => "it was not counted",
-        };
-        return format!("all processes together: not known: {why}");
-    };
+fn together(used: &CgroupUsage) -> String {
     let peak =
         used.peak_memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
     let throttled = used.throttled.as_secs_f64();

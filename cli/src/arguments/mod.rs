@@ -118,8 +118,8 @@ With --json, one object on stdout at the end:
                whole run that is held, or {peak_memory_bytes, user_ms, system_ms, throttled_periods,
                throttled_ms} of all its processes
   enforcement  what held it: {tier, namespaces, kernel_uid, kernel_gid, shared_uid, shared_groups,
-                landlock, landlock_abi, seccomp, seccomp_digest, seccomp_policy_digest, quota_gaps,
-                launcher, fallbacks, warnings}
+                landlock, landlock_abi, seccomp, seccomp_digest, seccomp_policy_digest, cgroup,
+                quota_gaps, launcher, fallbacks, warnings}
 When postern itself fails, the object is {error: {kind, message, fix}}, with field and rule, or \
 phase, step, call, object, errno and cause, where there are such; the exit status is 125, or 128 and the signal \
 where one came before the run had begun.";

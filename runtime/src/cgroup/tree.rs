@@ -34,7 +34,7 @@ pub(super) const PREFIX: &str = "postern.";
 const REMOVAL: Duration = Duration::from_secs(2);
 
 /// The group of a sandbox, for as long as any of its runs needs it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Tree(Arc<Inner>);
 
 #[derive(Debug)]
