@@ -15,11 +15,12 @@ mod refused;
 #[path = "cgroup/stage.rs"]
 mod stage;
 
-/// Each test, here or refused.
+/// Each test, here or refused, with the stage to itself or shared with others.
 macro_rules! rows {
-    ($($name:ident: $test:path;)*) => {$(
+    ($($name:ident: $turn:ident $test:path;)*) => {$(
         #[test]
         fn $name() {
+            let _turn = stage::$turn();
             match stage::Stage::here() {
                 Some(stage) => $test(&stage),
                 None => refused::here(),
@@ -29,21 +30,22 @@ macro_rules! rows {
 }
 
 rows! {
-    memory_that_is_used_up_ends_the_whole_run: held::out_of_memory;
-    a_kill_is_not_taken_for_want_of_memory: held::killed_otherwise;
-    a_full_tmpfs_is_memory: held::full_tmpfs;
-    every_limit_stands_in_the_kernel: held::limits_stand;
-    too_many_processes_are_told: held::too_many_processes;
-    a_share_of_a_processor_is_no_more: held::throttled;
-    a_killed_group_is_a_killed_run: held::killed_group;
-    a_run_sees_nothing_of_its_group: held::sees_nothing;
-    nothing_is_left: held::nothing_left;
-    a_long_request_finds_its_group: held::long_request;
-    no_limit_is_no_group: held::no_group;
-    what_a_crashed_service_left_is_removed: crashed::leftovers;
-    a_killed_service_leaves_nothing_for_long: crashed::killed_service;
-    a_service_that_may_be_moved_is: crashed::moved_service;
-    a_service_in_the_way_is_told: refused::in_the_way;
-    a_limit_that_is_required_is_refused: refused::required;
-    the_command_tells: refused::command;
+    memory_that_is_used_up_ends_the_whole_run: shared held::out_of_memory;
+    a_kill_is_not_taken_for_want_of_memory: shared held::killed_otherwise;
+    a_full_tmpfs_is_memory: shared held::full_tmpfs;
+    every_limit_stands_in_the_kernel: shared held::limits_stand;
+    too_many_processes_are_told: shared held::too_many_processes;
+    a_share_of_a_processor_is_no_more: shared held::throttled;
+    a_killed_group_is_a_killed_run: shared held::killed_group;
+    a_run_sees_nothing_of_its_group: shared held::sees_nothing;
+    nothing_is_left: shared held::nothing_left;
+    a_long_request_finds_its_group: shared held::long_request;
+    no_limit_is_no_group: shared held::no_group;
+    what_a_crashed_service_left_is_removed: alone crashed::leftovers;
+    a_killed_service_leaves_nothing_for_long: shared crashed::killed_service;
+    a_service_that_may_be_moved_is: shared crashed::moved_service;
+    a_service_in_the_way_is_told: shared refused::in_the_way;
+    a_limit_that_is_required_is_refused: shared refused::required;
+    a_service_that_is_cut_off_is_told_why: alone refused::cut_off;
+    the_command_tells: shared refused::command;
 }

@@ -2,10 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test starts the command that it is about")]
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use postern::error::{Error, Refusal};
+use postern::error::{Error, LaunchError, Refusal};
 use postern::plan::CgroupResource;
 use postern::profile::{Cgroup, CgroupNeed};
 use postern::{CgroupGap, LimitHit, Sandbox};
@@ -85,6 +87,35 @@ pub(crate) fn required(stage: &Stage) {
     let gaps: Vec<_> = enforcement.cgroup_gaps.iter().map(|(limit, _)| limit.resource).collect();
     assert_eq!(gaps, [CgroupResource::IoWeight]);
     assert!(enforcement.cgroup.is_some());
+}
+
+/// A service that may no longer write to the group above both is told what is the matter; root may
+/// write anywhere.
+pub(crate) fn cut_off(stage: &Stage) {
+    let limits = Cgroup { need: CgroupNeed::Require, ..memory() };
+    let sandbox = Sandbox::builder(profile(limits)).build().unwrap();
+    let members = stage.parent.join("cgroup.procs");
+    let mode = |mode| fs::set_permissions(&members, Permissions::from_mode(mode)).unwrap();
+    mode(0o444);
+    let (met, refused) = (sandbox.run(["true"]), refusal_of(memory()));
+    mode(0o644);
+    if rustix::process::geteuid().is_root() {
+        assert!(met.unwrap().ok() && refused.is_none());
+        return;
+    }
+    let Err(Error::Launch(LaunchError::Step(failure))) = met else { panic!("{met:?}") };
+    assert_eq!(failure.cause.map(|cause| cause.name), Some("cgroup-apart"), "{failure}");
+    // A sandbox that is built only now does not come so far.
+    assert!(matches!(refused, Some(CgroupGap::NotWritable { .. } | CgroupGap::Apart { .. })));
+    assert!(sandbox.run(["true"]).unwrap().ok());
+}
+
+fn refusal_of(limits: Cgroup) -> Option<CgroupGap> {
+    let limits = Cgroup { need: CgroupNeed::Require, ..limits };
+    match Sandbox::builder(profile(limits)).build() {
+        Err(Error::Refused(Refusal::CgroupUnavailable { gap, .. })) => Some(gap),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// The command's options do the same, and its JSON has the verdict.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,18 @@ use postern::{ProcResult, Sandbox, SandboxProfile};
 
 /// How long a thing that happens soon may take on an emulated processor.
 const SOON: Duration = Duration::from_secs(60);
+
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Keeps away tests that want the delegated group to themselves.
+pub(crate) fn shared() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps away all others.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The group.
 pub(crate) struct Stage {
