@@ -40,6 +40,8 @@ rows! {
     a_run_sees_nothing_of_its_group: shared held::sees_nothing;
     nothing_is_left: shared held::nothing_left;
     a_long_request_finds_its_group: shared held::long_request;
+    shared_namespaces_change_nothing: shared held::shared_namespaces;
+    a_containers_root_has_it_too: shared held::container_root;
     no_limit_is_no_group: shared held::no_group;
     what_a_crashed_service_left_is_removed: alone crashed::leftovers;
     a_killed_service_leaves_nothing_for_long: shared crashed::killed_service;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use postern::profile::{Cgroup, CgroupService};
+use postern::profile::{Cgroup, CgroupNeed, CgroupService, Sharing};
 use postern::{Command, Ending, LimitHit, Sandbox};
 
 use crate::stage::{Stage, below, only_run, profile, shell, soon};
@@ -149,4 +149,27 @@ pub(crate) fn no_group(stage: &Stage) {
     assert!(matches!(result.oom, LimitHit::Unavailable(why) if why.contains("asks for no limit")));
     assert_eq!((result.usage.cgroup, &result.enforcement.cgroup), (None, &None));
     soon(|| Some(()).filter(|()| stage.groups().len() <= before.len()));
+}
+
+/// The group is found and felt whatever else is shared.
+pub(crate) fn shared_namespaces(_: &Stage) {
+    use Sharing::{Own, Shared};
+    for (pid, cgroup) in [(Shared, Own), (Own, Shared)] {
+        let mut wanted = profile(Cgroup { need: CgroupNeed::Require, ..memory(48 * MIB) });
+        (wanted.namespaces.pid, wanted.namespaces.cgroup) = (pid, cgroup);
+        let sandbox = Sandbox::builder(wanted).build().unwrap();
+        let result = shell(&sandbox, "sleep 1000 & tail /dev/zero");
+        let met = (result.ending, result.oom);
+        assert_eq!(met, (Ending::Killed(9), LimitHit::Yes), "pid {pid:?} cgroup {cgroup:?}");
+        let result = shell(&sandbox, "cat /proc/self/cgroup");
+        assert_eq!(result.stdout_text() == "0::/\n", cgroup == Own, "{}", result.stdout_text());
+    }
+}
+
+/// Uid 0 without the right to mount: its launcher has a user namespace of its own.
+pub(crate) fn container_root(_: &Stage) {
+    if rustix::process::geteuid().is_root() {
+        let tests = ["memory_that_is_used_up_ends_the_whole_run", "nothing_is_left"];
+        postern_tests::as_container_root(&[&["--exact"][..], &tests].concat());
+    }
 }
