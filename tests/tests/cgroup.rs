@@ -39,6 +39,8 @@ rows! {
     a_killed_group_is_a_killed_run: shared held::killed_group;
     a_run_sees_nothing_of_its_group: shared held::sees_nothing;
     nothing_is_left: shared held::nothing_left;
+    many_at_once_have_one_each: shared held::many_at_once;
+    the_check_says_what_holds: shared held::checked;
     a_long_request_finds_its_group: shared held::long_request;
     shared_namespaces_change_nothing: shared held::shared_namespaces;
     a_containers_root_has_it_too: shared held::container_root;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use postern::check::{self, Name, Status};
 use postern::profile::{Cgroup, CgroupNeed, CgroupService, Sharing};
 use postern::{Command, Ending, LimitHit, Sandbox};
 
@@ -172,4 +173,55 @@ pub(crate) fn container_root(_: &Stage) {
         let tests = ["memory_that_is_used_up_ends_the_whole_run", "nothing_is_left"];
         postern_tests::as_container_root(&[&["--exact"][..], &tests].concat());
     }
+}
+
+/// Each run is counted by itself: one that uses up its memory is no other's end.
+pub(crate) fn many_at_once(stage: &Stage) {
+    let sandbox = stage.sandbox(memory(32 * MIB));
+    let own = sandbox.enforcement().unwrap().cgroup.clone().unwrap();
+    let before = fs::read_dir("/proc/self/fd").unwrap().count();
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                let is_greedy = number % 3 == 0;
+                let script = if is_greedy { "tail /dev/zero" } else { "sleep 0.2; exit 4" };
+                for _ in 0..3 {
+                    let result = shell(sandbox, script);
+                    let expected = match is_greedy {
+                        true => (Ending::Killed(9), LimitHit::Yes),
+                        false => (Ending::Exited(4), LimitHit::No),
+                    };
+                    assert_eq!((result.ending, result.oom), expected);
+                }
+            });
+        }
+    });
+    assert!(shell(&sandbox, "exit 0").ok());
+    soon(|| Some(()).filter(|()| shell(&sandbox, "exit 0").ok() && below(&own).len() <= 1));
+    // Other tests open and close some meanwhile.
+    let now = || fs::read_dir("/proc/self/fd").unwrap().count();
+    soon(|| Some(()).filter(|()| now() <= before + 8));
+    drop(sandbox);
+    assert!(!own.exists(), "{}", own.display());
+}
+
+pub(crate) fn checked(_: &Stage) {
+    let limits = Cgroup { pids: Some(64), cpu_millis: Some(1500), ..memory(256 * MIB) };
+    let report = check::run(&profile(limits));
+    let words = [
+        (Name::Cgroup, "each run has one of its own in"),
+        (Name::Memory, "256 MiB (memory.max), 0 bytes (memory.swap.max) for each run"),
+        (Name::Cpu, "150.0 % of a processor (cpu.max) for each run"),
+        (Name::Pids, "64 (pids.max) for each run"),
+    ];
+    for (name, expected) in words {
+        let found = report.findings.iter().find(|finding| finding.name == name).unwrap();
+        assert_eq!(found.status, Status::Enforced, "{found:?}");
+        assert!(found.detail.starts_with(expected), "{found:?}");
+    }
+    let report = check::run(&profile(Cgroup::default()));
+    let found = report.findings.iter().find(|finding| finding.name == Name::Cgroup).unwrap();
+    assert_eq!(found.status, Status::NotUsed, "{found:?}");
+    assert!(found.detail.contains("each run could have one beneath"), "{found:?}");
 }

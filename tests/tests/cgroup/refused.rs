@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use postern::check::{self, Name, Status};
 use postern::error::{Error, LaunchError, Refusal};
 use postern::plan::CgroupResource;
 use postern::profile::{Cgroup, CgroupNeed};
@@ -51,6 +52,14 @@ pub(crate) fn here() {
     assert_eq!((enforcement.cgroup.as_ref(), enforcement.cgroup_gaps.len()), (None, 2));
     let quota = enforcement.quotas.iter().find(|quota| quota.name == "memory").unwrap();
     assert_eq!((quota.limit, quota.gap), (Some(64 << 20), Some(gap.reason())));
+    drop(sandbox);
+    let report = check::run(&profile(memory()));
+    assert!(report.ok, "{:?}", report.failure);
+    for name in [Name::Cgroup, Name::Memory] {
+        let found = report.findings.iter().find(|finding| finding.name == name).unwrap();
+        assert_eq!(found.status, Status::Weaker, "{found:?}");
+        assert_eq!(found.fix.as_deref(), Some(gap.fix()), "{found:?}");
+    }
 }
 
 /// A group with processes in it gives no controller to others: never moved unasked.
