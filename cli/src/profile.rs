@@ -40,6 +40,10 @@ pub(crate) fn profile(options: &WorldOptions) -> Result<SandboxProfile, Failure>
     if let Some(path) = &options.seccomp_policy {
         profile.seccomp_policy = Some(policy_text(path)?);
     }
+    let cgroup = &mut profile.cgroup;
+    cgroup.memory_bytes = options.memory.or(cgroup.memory_bytes);
+    cgroup.cpu_millis = options.cpus.or(cgroup.cpu_millis);
+    cgroup.pids = options.pids.or(cgroup.pids);
     profile.proc = options.proc.unwrap_or(profile.proc);
     profile.etc = options.etc.unwrap_or(profile.etc);
     // The command has all of them, which need not be text; a profile holds text alone.

@@ -1,12 +1,13 @@
 //! A finished run as JSON for programs and as lines for people; changes nothing about it.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use postern::plan::{NamespaceSet, Tier};
-use postern::{Ending, Enforcement, ProcResult};
+use postern::{CgroupUsage, Ending, Enforcement, LimitHit, ProcResult};
 use serde::Serialize;
 
 use crate::failure::Facts;
@@ -23,6 +24,9 @@ struct Report<'a> {
     timed_out: bool,
     terminated: bool,
     truncated: bool,
+    /// `null`: nobody counted.
+    oom: Option<bool>,
+    pids_limit: Option<bool>,
     stdout: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stdout_base64: Option<String>,
@@ -51,6 +55,17 @@ struct Used {
     user_ms: f64,
     system_ms: f64,
     peak_memory_kib: u64,
+    cgroup: Option<Together>,
+}
+
+/// What all processes used together.
+#[derive(Debug, Serialize)]
+struct Together {
+    peak_memory_bytes: Option<u64>,
+    user_ms: f64,
+    system_ms: f64,
+    throttled_periods: u64,
+    throttled_ms: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,6 +82,8 @@ struct Walls<'a> {
     /// SHA-256, in hexadecimal.
     seccomp_digest: Option<String>,
     seccomp_policy_digest: Option<String>,
+    /// The control group of the sandbox.
+    cgroup: Option<Cow<'a, str>>,
     /// Limits that are not enforced here, each with its reason.
     quota_gaps: Vec<String>,
     launcher: &'static str,
@@ -100,6 +117,8 @@ pub(crate) fn json(result: &ProcResult, terminated: bool) -> Vec<u8> {
         timed_out: result.timed_out,
         terminated,
         truncated: result.truncated,
+        oom: known(result.oom),
+        pids_limit: known(result.pids_limit),
         stdout: result.stdout_text(),
         stdout_base64: base64(&result.stdout),
         stderr: result.stderr_text(),
@@ -109,9 +128,24 @@ pub(crate) fn json(result: &ProcResult, terminated: bool) -> Vec<u8> {
             user_ms: milliseconds(result.usage.user),
             system_ms: milliseconds(result.usage.system),
             peak_memory_kib: result.usage.peak_memory_kib,
+            cgroup: result.usage.cgroup.map(|used| Together {
+                peak_memory_bytes: used.peak_memory_bytes,
+                user_ms: milliseconds(used.user),
+                system_ms: milliseconds(used.system),
+                throttled_periods: used.throttled_periods,
+                throttled_ms: milliseconds(used.throttled),
+            }),
         },
         enforcement: walls(&result.enforcement),
     })
+}
+
+fn known(hit: LimitHit) -> Option<bool> {
+    match hit {
+        LimitHit::Yes => Some(true),
+        LimitHit::No => Some(false),
+        LimitHit::Unavailable(_) => None,
+    }
 }
 
 /// A failure of postern itself as JSON.
@@ -150,6 +184,7 @@ fn walls(enforcement: &Enforcement) -> Walls<'_> {
         seccomp: enforcement.seccomp.to_string(),
         seccomp_digest: enforcement.seccomp_digest.map(|digest| digest.to_string()),
         seccomp_policy_digest: enforcement.seccomp_policy_digest.map(|digest| digest.to_string()),
+        cgroup: enforcement.cgroup.as_deref().map(Path::to_string_lossy),
         quota_gaps: gaps(enforcement),
         launcher: enforcement.launcher.name(),
         fallbacks: &enforcement.fallbacks,
@@ -211,5 +246,18 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
             held.seccomp,
         ),
     ];
-    lines.map(Line::Note).into()
+    let together = usage.cgroup.as_ref().map(together);
+    lines.into_iter().chain(together).map(Line::Note).collect()
+}
+
+/// What `--stats` says of the run's control group.
+fn together(used: &CgroupUsage) -> String {
+    let peak =
+        used.peak_memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
+    let throttled = used.throttled.as_secs_f64();
+    let processor = (used.user + used.system).as_secs_f64();
+    format!(
+        "all processes together: peak memory {peak}; processor {processor:.3} s, held back for \
+         {throttled:.3} s"
+    )
 }

@@ -192,6 +192,12 @@ fn warn(plan: &Plan, voice: Voice) {
             voice.say(&[Line::Warning(format!("{text} {groups:?}"))]);
         }
     }
+    if let Some((_, gap)) = plan.cgroup_gaps.first() {
+        let limits = plan.cgroup_gaps.iter().map(|(limit, _)| limit.resource.to_string());
+        let limits = limits.collect::<Vec<_>>().join(", ");
+        let fix = Line::Fix(gap.fix().to_owned());
+        voice.say(&[Line::Warning(format!("not limited here: {limits}; {gap}")), fix]);
+    }
 }
 
 /// What a person would not understand from the exit status alone.
@@ -203,6 +209,15 @@ fn explain(result: &ProcResult, signals: &Signals, grace: Duration, program: &Os
         let grace = grace.as_secs_f64();
         let text = format!("it did not end within {grace} s of {signal}, and was killed");
         return vec![Line::Failure(text)];
+    }
+    if result.oom.is_yes() {
+        let text = "out of memory: the kernel killed the run (memory.max of its control group, or \
+                    the machine's memory)";
+        return vec![Line::Failure(text.to_owned())];
+    }
+    if result.pids_limit.is_yes() {
+        let text = "it came to its limit of processes (pids.max of its control group)";
+        return vec![Line::Warning(text.to_owned())];
     }
     if let Ending::ExecFailed(errno) = result.ending {
         let why = std::io::Error::from_raw_os_error(errno);

@@ -95,6 +95,7 @@ steps! {
     TooManyRuns = 62, "-", "keep one more run";
     PidNamespaceBusy = 63, "-", "start a second run in a shared pid namespace";
     CloneRun = 64, "clone3", "create the run's namespaces";
+    CloneIntoGroup = 67, "clone3", "create the run in its control group";
     Processors = 66, "sched_setaffinity", "give a run every processor";
     SendHandle = 65, "sendmsg", "hand over the run's pidfd";
     // PID 1 of a run, before the guest.
@@ -106,6 +107,7 @@ steps! {
     OomScore = 74, "write", "raise the oom score";
     BecomeGuest = 75, "setresuid", "become the guest's ids";
     CheckMap = 76, "read", "find the id map that was written";
+    HideGroup = 97, "unshare", "hide the control groups above the run's own";
     RunLimits = 77, "write", "lower limits in the run's user namespace";
     WorkingDirectory = 78, "chdir", "enter the working directory";
     BoundingSet = 79, "prctl", "empty the bounding set";

@@ -1,16 +1,17 @@
 //! What holds a sandbox: facts of its launch, and what the kernel says of its first run.
 
 use core::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use postern_seccomp::Digest;
 
 use crate::attest::{Attestation, Expected};
+use crate::cgroup::{CgroupGap, Tree};
 use crate::host::{LandlockSupport, Release};
 use crate::launch::{ImageSource, Launcher, NO_KEYRINGS, fact_names};
-use crate::plan::{Landlock, NamespaceSet, Plan, Tier, Warning};
-use crate::quota::{Circumstances, Quota, quotas};
+use crate::plan::{CgroupLimit, Landlock, NamespaceSet, Plan, Tier, Warning};
+use crate::quota::{Circumstances, Quota, group_quotas, quotas};
 
 /// What was enforced on every run of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,11 @@ pub struct Enforcement {
     pub seccomp_digest: Option<Digest>,
     /// The SHA-256 of the program of the profile's own policy, where it has one.
     pub seccomp_policy_digest: Option<Digest>,
+    /// The control group of the sandbox, in which each run has one of its own; `None` where the
+    /// profile asks for no limit of a run as a whole, or none can be held here: `cgroup_gaps`.
+    pub cgroup: Option<PathBuf>,
+    /// Limits of a run as a whole that cannot be held here, and why.
+    pub cgroup_gaps: Vec<(CgroupLimit, CgroupGap)>,
     /// Every limit of what a run may use up, and why one is not enforced here.
     pub quotas: Vec<Quota>,
     /// Where the launcher came from.
@@ -104,7 +110,10 @@ impl Enforcement {
         plan: &Plan,
         launcher: &Launcher,
         seccomp_digest: Option<Digest>,
+        cgroup: Option<&Tree>,
     ) -> Enforcement {
+        let later = cgroup.map(Tree::gaps).unwrap_or_default();
+        let cgroup_gaps: Vec<_> = plan.cgroup_gaps.iter().chain(later).cloned().collect();
         let passed_over = launcher.passed_over.iter().map(|source| source.passed_over());
         let here = Circumstances {
             facts: launcher.facts,
@@ -122,12 +131,25 @@ impl Enforcement {
             seccomp: plan.seccomp,
             seccomp_digest,
             seccomp_policy_digest: plan.seccomp_policy.as_ref().map(|own| own.program().digest()),
-            quotas: quotas(plan, here),
+            quotas: quotas(plan, here)
+                .into_iter()
+                .chain(group_quotas(plan, &cgroup_gaps))
+                .collect(),
+            cgroup: cgroup.map(|tree| tree.path().to_owned()),
+            cgroup_gaps,
             launcher: launcher.image,
             fallbacks: passed_over.chain(fact_names(launcher.facts)).collect(),
             warnings: plan.warnings.clone(),
             attestation: None,
             outer_filters: launcher.outer_filters,
+        }
+    }
+
+    /// Why a run has no control group.
+    pub(crate) fn why_no_group(&self) -> &'static str {
+        match self.cgroup_gaps.first() {
+            Some((_, gap)) => gap.reason(),
+            None => "the profile asks for no limit of a run as a whole",
         }
     }
 
@@ -176,6 +198,8 @@ impl Enforcement {
             seccomp_digest: None,
             seccomp_policy_digest: None,
             landlock: LandlockUse::Off,
+            cgroup: None,
+            cgroup_gaps: Vec::new(),
             quotas: Vec::new(),
             launcher: ImageSource::Memfd,
             fallbacks: Vec::new(),

@@ -9,6 +9,7 @@
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
 mod attest;
+mod cgroup;
 pub mod check;
 mod command;
 mod enforcement;
@@ -35,6 +36,7 @@ pub use attest::{
     Attestation, AttestedCapabilities, AttestedDescriptor, AttestedMount, AttestedNamespace,
     AttestedRlimit,
 };
+pub use cgroup::{CgroupGap, CgroupSupport, CgroupUsage, Controller, LimitHit};
 pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
 pub use enforcement::{Enforcement, LandlockUse};
 pub use error::Error;

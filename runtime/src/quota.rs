@@ -7,8 +7,12 @@ use postern_init::record::facts;
 use serde::Serialize;
 
 use crate::OUTPUT_BYTES_MAX;
+use crate::cgroup::CgroupGap;
 use crate::host::Release;
-use crate::plan::{Access, Export, KernelId, MountOp, Plan, Resource, SysctlScope, Tier};
+use crate::plan::{
+    Access, CgroupLimit, CgroupResource, Export, KernelId, MountOp, Plan, Resource, SysctlScope,
+    Tier,
+};
 
 /// What a limit is counted over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -104,11 +108,23 @@ pub(crate) fn quotas(plan: &Plan, here: Circumstances) -> Vec<Quota> {
         scope: QuotaScope::Run,
         gap: None,
     });
-    for name in ["memory", "processor share"] {
-        let gap = Some("no control group is made for a run; limit the service's");
-        quotas.push(Quota { name: name.into(), limit: None, scope: QuotaScope::Run, gap });
-    }
     quotas
+}
+
+/// Every limit of a run's control group.
+pub(crate) fn group_quotas(plan: &Plan, gaps: &[(CgroupLimit, CgroupGap)]) -> Vec<Quota> {
+    let limits = plan.cgroup.as_ref().map(|cgroup| &*cgroup.limits).unwrap_or_default();
+    let quota = |resource: CgroupResource| {
+        let missing = gaps.iter().find(|(limit, _)| limit.resource == resource);
+        let held = limits.iter().find(|limit| limit.resource == resource);
+        let (limit, gap) = match (missing, held) {
+            (Some((limit, gap)), _) => (Some(limit.value), Some(gap.reason())),
+            (None, Some(limit)) => (Some(limit.value), None),
+            (None, None) => (None, Some("the profile sets none for the run as a whole")),
+        };
+        Quota { name: resource.to_string().into(), limit, scope: QuotaScope::Run, gap }
+    };
+    CgroupResource::ALL.map(quota).into()
 }
 
 fn rlimit(plan: &Plan, here: Circumstances, resource: Resource) -> Quota {
@@ -265,7 +281,7 @@ mod tests {
             plan.identity.kernel_uid = KernelId::Own(7);
         };
         type Row<'a> = (&'a str, &'a dyn Fn(&mut Plan), Circumstances, Option<&'a str>);
-        let rows: [Row<'_>; 12] = [
+        let rows: [Row<'_>; 11] = [
             ("nofile", &own, HERE, None),
             ("nproc", &own, HERE, None),
             ("nproc", &own, old, Some("the service's own")),
@@ -287,7 +303,6 @@ mod tests {
                 Some("shared"),
             ),
             ("/tmp inodes", &own, HERE, None),
-            ("memory", &own, HERE, Some("control group")),
         ];
         for (name, change, here, gap) in rows {
             let mut plan = plan(&SandboxProfile::default());

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use postern_init::record::Record;
 
+use crate::cgroup::{CgroupUsage, LimitHit};
 use crate::enforcement::Enforcement;
 
 /// How a run ended, as the kernel reported it; never read from text or guessed from a code.
@@ -44,6 +45,8 @@ pub struct Usage {
     pub system: Duration,
     /// The largest resident set of any one process, in KiB.
     pub peak_memory_kib: u64,
+    /// What all processes used together; `None` for a run without a control group of its own.
+    pub cgroup: Option<CgroupUsage>,
 }
 
 impl Usage {
@@ -75,6 +78,13 @@ pub struct ProcResult {
     pub terminated: bool,
     /// It wrote more than the cap; what is missing was dropped.
     pub truncated: bool,
+    /// Whether the kernel killed a process of it for want of memory, by its control group's
+    /// `memory.events`: the run's own limit, or the machine's memory. The group is killed as a
+    /// whole, so that `ending` is [`Ending::Killed`] by signal 9 then.
+    pub oom: LimitHit,
+    /// Whether a process could not be made since there were as many as `cgroup.pids` allows, by its
+    /// control group's `pids.events`. `limits.nproc` is a limit of its own, which nobody counts.
+    pub pids_limit: LimitHit,
     /// What it used.
     pub usage: Usage,
     /// What was enforced.
@@ -184,6 +194,8 @@ mod tests {
             time: timed_out.then_some(Duration::from_millis(500)),
             terminated: false,
             truncated,
+            oom: LimitHit::No,
+            pids_limit: LimitHit::No,
             usage: Usage::default(),
             enforcement: Arc::new(Enforcement::for_tests()),
         }

@@ -57,6 +57,7 @@ impl Sandbox {
         let enforcement = run.enforcement();
         let mut violations = judge(&attestation, self.plan(), &enforcement.expected());
         violations.extend(unfiltered(self.plan().seccomp));
+        violations.extend(ungrouped(run, init.pid));
         let seen = more(&init);
         let enforcement = enforcement.with_attestation(attestation);
         process.kill();
@@ -66,11 +67,14 @@ impl Sandbox {
 
     /// Looks at the first run of a launcher and lets it go on; what cannot be seen is not let go.
     pub(crate) fn attest(&self, live: &Live, run: &mut Run, told: &Record) -> Result<(), Error> {
-        let attestation = init_of(run)
-            .and_then(|init| attest(&init, told).map_err(unreadable))
+        let (attestation, ungrouped) = init_of(run)
+            .and_then(|init| {
+                Ok((attest(&init, told).map_err(unreadable)?, ungrouped(run, init.pid)))
+            })
             // A PID 1 that has ended meanwhile has said why, and that is what matters.
             .map_err(|error| run.failure().unwrap_or(error))?;
-        let violations = judge(&attestation, self.plan(), &run.enforcement().expected());
+        let mut violations = judge(&attestation, self.plan(), &run.enforcement().expected());
+        violations.extend(ungrouped);
         if !violations.is_empty() {
             run.kill();
             return Err(Error::Unconfined(violations));
@@ -93,6 +97,11 @@ fn unreadable(error: procfs::ProcError) -> LaunchError {
         object: "/proc".into(),
         source: std::io::Error::other(error),
     }
+}
+
+/// What is otherwise than planned of the run's control group.
+fn ungrouped(run: &Run, pid: i32) -> Vec<Violation> {
+    run.group().map(|group| group.judge(pid)).unwrap_or_default()
 }
 
 /// A sandbox without a filter may be wanted, and is not a hardened one.

@@ -37,9 +37,10 @@ type Row = (&'static str, fn() -> Machine, Wants);
 const NOTHING: Wants = Wants { run_directory: false };
 const RUN_DIRECTORY: Wants = Wants { run_directory: true };
 
-const ROWS: [Row; 30] = [
+const ROWS: [Row; 31] = [
     ("beneath-tmp", hosts::with_models, NOTHING),
     ("bwrap-like", hosts::with_home, NOTHING),
+    ("cgroup", hosts::with_groups, NOTHING),
     ("caller-workspace", hosts::with_job, NOTHING),
     ("default-container-root", hosts::container, NOTHING),
     ("default-root", hosts::debian, RUN_DIRECTORY),

@@ -117,14 +117,18 @@ With --json, one object on stdout at the end:
   timed_out    it was killed since its time was up
   terminated   a signal to postern asked for its end
   truncated    output beyond --max-output was dropped
+  oom          the kernel killed it for want of memory; null where nobody counts
+  pids_limit   it came to --pids; likewise
   stdout, stderr
                text, with U+FFFD for what is no UTF-8; then stdout_base64, stderr_base64 hold all
                bytes
   duration_ms  from the request until everything was gone
-  usage        {user_ms, system_ms, peak_memory_kib}
+  usage        {user_ms, system_ms, peak_memory_kib, cgroup}; cgroup is null without a limit of the
+               whole run that is held, or {peak_memory_bytes, user_ms, system_ms, throttled_periods,
+               throttled_ms} of all its processes
   enforcement  what held it: {tier, namespaces, kernel_uid, kernel_gid, shared_uid, shared_groups,
-                landlock, landlock_abi, seccomp, seccomp_digest, seccomp_policy_digest, quota_gaps,
-                launcher, fallbacks, warnings}
+                landlock, landlock_abi, seccomp, seccomp_digest, seccomp_policy_digest, cgroup,
+                quota_gaps, launcher, fallbacks, warnings}
 When postern itself fails, the object is {error: {kind, message, fix}}, with field and rule, or \
 phase, step, call, object, errno and cause, where there are such; the exit status is 125, or 128 and the signal \
 where one came before the run had begun.";

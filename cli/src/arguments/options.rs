@@ -76,6 +76,23 @@ pub(crate) struct WorldOptions {
     /// [default: /workspace] [example: --cwd /tmp]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Memory of the whole run, its tmpfs files included, as bytes or with K, M, G or T, which are
+    /// powers of 1024; no swap. A run that uses it up is killed. Needs a delegated control group;
+    /// where there is none a warning says so.
+    ///
+    /// [default: no limit] [example: --memory 512M]
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub(crate) memory: Option<u64>,
+    /// Processors that the whole run has at the most, a fraction allowed; as for --memory.
+    ///
+    /// [default: no limit] [example: --cpus 1.5]
+    #[arg(long, value_name = "N", value_parser = values::cpus)]
+    pub(crate) cpus: Option<u64>,
+    /// Processes and threads of the whole run; as for --memory.
+    ///
+    /// [default: no limit] [example: --pids 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) pids: Option<u64>,
     /// What /proc is: `read-only`; `minimal`, processes only; `masked`, the guest's own files
     /// writable; or `none`.
     ///

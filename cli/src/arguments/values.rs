@@ -71,6 +71,27 @@ pub(super) fn setting(text: &str) -> Result<(String, String), &'static str> {
     }
 }
 
+/// Bytes, or so many of a power of 1024.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(char, u32); 4] = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+    let unit = text
+        .chars()
+        .last()
+        .and_then(|last| UNITS.into_iter().find(|(unit, _)| *unit == last.to_ascii_lowercase()));
+    let (digits, shift) = match unit {
+        Some((_, shift)) => (text.get(..text.len() - 1).unwrap_or_default(), shift),
+        None => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("not a size: {error}"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| "more bytes than there can be".to_owned())
+}
+
+/// Thousandths of a processor.
+pub(super) fn cpus(text: &str) -> Result<u64, String> {
+    let millis = seconds(text)?.as_millis();
+    u64::try_from(millis).map_err(|error| error.to_string())
+}
+
 /// Not negative, a fraction allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|error| format!("not a number: {error}"))?;
@@ -108,6 +129,26 @@ mod tests {
                 (as_grace, as_timeout),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn sizes_and_processors_are_numbers() {
+        let rows = [
+            ("4096", Some(4096), Some(4_096_000)),
+            ("64k", Some(64 << 10), None),
+            ("512M", Some(512 << 20), None),
+            ("2G", Some(2 << 30), None),
+            ("1t", Some(1 << 40), None),
+            ("1.5", None, Some(1500)),
+            ("0.25", None, Some(250)),
+            ("", None, None),
+            ("M", None, None),
+            ("-1", None, None),
+            ("99999999T", None, None),
+        ];
+        for (text, as_size, as_cpus) in rows {
+            assert_eq!((size(text).ok(), cpus(text).ok()), (as_size, as_cpus), "{text}");
         }
     }
 

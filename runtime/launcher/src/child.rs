@@ -68,6 +68,9 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
     become_guest(setup)?;
     let (flags, table, arguments, environment) = {
         let request = Request::read(request).map_err(Failure::at(Step::DecodeRequest))?;
+        if request.flags & run_flags::CGROUP != 0 {
+            namespaces::hide_group(setup)?;
+        }
         let mut exports = [None; mount::EXPORTS_MAX];
         let around = mount::Around { run_directory: request.run_directory, owner: None };
         mount::apply(setup.run, &around, &mut exports)?;

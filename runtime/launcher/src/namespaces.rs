@@ -12,6 +12,7 @@ use crate::sys::{self, Cloned};
 use crate::wire::{List, Setup, flags, scope};
 use crate::{identity, socket};
 
+pub(crate) const CLONE_NEWCGROUP: u64 = 0x0200_0000;
 const CLONE_NEWUTS: u64 = 0x0400_0000;
 const CLONE_NEWIPC: u64 = 0x0800_0000;
 const CLONE_NEWNET: u64 = 0x4000_0000;
@@ -44,6 +45,11 @@ fn make(setup: &Setup<'_>, proc: Fd) -> Result<Limits, Failure> {
         0 => Ok(Limits::All),
         _ => write_limits(setup.sysctls, scope::AHEAD_IPC, Step::AheadLimits, proc),
     }
+}
+
+/// Makes the run's own control group the root of those that it sees.
+pub(crate) fn hide_group(setup: &Setup<'_>) -> Result<(), Failure> {
+    sys::unshare(setup.clone_flags & CLONE_NEWCGROUP).map_err(Failure::at(Step::HideGroup))
 }
 
 /// A process that makes the first run's namespaces while the launcher builds the template: on

@@ -170,9 +170,15 @@ impl Launcher<'_> {
         len: usize,
     ) -> Result<(i32, OwnedFd), Failure> {
         let decode = Failure::at(Step::DecodeRequest);
-        let [stdin, stdout, stderr, memfd, ..] = fds;
+        let [stdin, stdout, stderr, cgroup, memfd, ..] = fds;
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(decode(MALFORMED));
+        };
+        let has_cgroup = flags_of(self.request) & run_flags::CGROUP != 0;
+        let (cgroup, memfd) = match (has_cgroup, &*cgroup) {
+            (true, Some(cgroup)) => (Some(cgroup.fd()), &*memfd),
+            (true, None) => return Err(decode(MALFORMED)),
+            (false, next) => (None, next),
         };
         let stdio = [stdin.fd(), stdout.fd(), stderr.fd()];
         if self.live == RUNS_MAX {
@@ -189,7 +195,7 @@ impl Launcher<'_> {
             self.make_ahead()?;
         }
         self.roam()?;
-        let cloned = self.clone_run()?;
+        let cloned = self.clone_run(cgroup)?;
         self.ahead = self.setup.ahead_flags == 0;
         match cloned {
             Cloned::Parent(pid, pidfd) => Ok((pid, pidfd)),
@@ -206,10 +212,15 @@ impl Launcher<'_> {
 
     /// Docker's default filter answers `clone3` with ENOSYS, others with EPERM; the older call does
     /// all that is needed here, and its own answer is the one that counts.
-    fn clone_run(&mut self) -> Result<Cloned, Failure> {
+    fn clone_run(&mut self, cgroup: Option<Fd>) -> Result<Cloned, Failure> {
         let flags = self.setup.clone_flags;
+        if let Some(cgroup) = cgroup {
+            // The root of a namespace made now would be the launcher's own group.
+            let flags = flags & !namespaces::CLONE_NEWCGROUP;
+            return sys::clone3(flags, Some(cgroup)).map_err(Failure::at(Step::CloneIntoGroup));
+        }
         if !self.clone3_refused {
-            match sys::clone3(flags) {
+            match sys::clone3(flags, None) {
                 Ok(cloned) => return Ok(cloned),
                 Err(Errno::ENOSYS | Errno::EPERM) => {}
                 Err(errno) => return Err(Failure::at(Step::CloneRun)(errno)),
@@ -285,11 +296,16 @@ fn tell(status: &OwnedFd, failure: Failure) {
     base::send(status.fd(), &failure.record().encode()).ok();
 }
 
+/// The second word of every request.
+fn flags_of(message: &[u8]) -> u64 {
+    message.as_chunks::<8>().0.get(1).map_or(0, |word| u64::from_le_bytes(*word))
+}
+
 /// Maps a request that did not fit the message, whose second word says so and third how long it is.
 fn map_request(memfd: Fd, message: &[u8]) -> Result<Mapping, Errno> {
     let (words, _) = message.as_chunks::<8>();
-    let [_, flags, len, ..] = words else { return Err(MALFORMED) };
-    if u64::from_le_bytes(*flags) & run_flags::IN_MEMFD == 0 {
+    let [_, _, len, ..] = words else { return Err(MALFORMED) };
+    if flags_of(message) & run_flags::IN_MEMFD == 0 {
         return Err(MALFORMED);
     }
     let len = usize::try_from(u64::from_le_bytes(*len)).ok().ok_or(MALFORMED)?;

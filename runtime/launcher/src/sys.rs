@@ -271,15 +271,21 @@ pub(crate) enum Cloned {
     Parent(i32, OwnedFd),
 }
 
-/// `clone3(2)` as `fork(2)` with namespaces and a pidfd.
+/// `clone3(2)` as `fork(2)` with namespaces and a pidfd, into a control group where one is given.
 ///
 /// # Errors
 /// As the kernel says.
-pub(crate) fn clone3(flags: u64) -> Result<Cloned> {
+pub(crate) fn clone3(flags: u64, cgroup: Option<Fd>) -> Result<Cloned> {
     const CLONE_PIDFD: u64 = 0x1000;
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     const SIGCHLD: u64 = 17;
     let mut pidfd = -1i32;
-    let args: [u64; 8] = [flags | CLONE_PIDFD, at_mut(&mut pidfd) as u64, 0, 0, SIGCHLD, 0, 0, 0];
+    let (into, cgroup) = match cgroup {
+        Some(cgroup) => (CLONE_INTO_CGROUP, u64::from(cgroup.0.unsigned_abs())),
+        None => (0, 0),
+    };
+    let (flags, at_pidfd) = (flags | CLONE_PIDFD | into, at_mut(&mut pidfd) as u64);
+    let args: [u64; 11] = [flags, at_pidfd, 0, 0, SIGCHLD, 0, 0, 0, 0, 0, cgroup];
     let pid = call(nr::CLONE3, [at(&args), size_of_val(&args), 0, 0, 0, 0])?;
     Ok(cloned(pid, pidfd))
 }

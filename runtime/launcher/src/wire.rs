@@ -46,6 +46,8 @@ pub mod run_flags {
     pub const IN_MEMFD: u64 = 2;
     /// The guest limits its own address space once it is up.
     pub const LIMIT_INSIDE: u64 = 4;
+    /// A control group follows the streams among the descriptors: the run is made in it.
+    pub const CGROUP: u64 = 8;
 }
 
 /// Where a sysctl is written.

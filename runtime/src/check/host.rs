@@ -18,6 +18,17 @@ pub(super) fn say(findings: &mut Findings, kernel: &str, architecture: &str) {
     let group = Group::own();
     memory(findings, group.as_ref());
     cpu(findings, group.as_ref());
+    pids(findings, group.as_ref());
+}
+
+fn pids(findings: &mut Findings, group: Option<&Group>) {
+    let max = group.and_then(|group| group.lowest("pids.max", |text| text.trim().parse().ok()));
+    limit(
+        findings,
+        Name::Pids,
+        max.map(|max: u64| format!("{max} (pids.max)")),
+        "profile: cgroup.pids; systemd: TasksMax=512; docker: --pids-limit 512",
+    );
 }
 
 fn memory(findings: &mut Findings, group: Option<&Group>) {
@@ -26,7 +37,7 @@ fn memory(findings: &mut Findings, group: Option<&Group>) {
         findings,
         Name::Memory,
         max.map(|max: u64| format!("{} (memory.max)", bytes(max))),
-        "systemd: MemoryMax=2G; docker: --memory 2g; Kubernetes: resources: {limits: {memory: 2Gi}}",
+        "profile: cgroup.memory_bytes; systemd: MemoryMax=2G; docker: --memory 2g; Kubernetes: resources: {limits: {memory: 2Gi}}",
     );
 }
 
@@ -43,12 +54,12 @@ fn cpu(findings: &mut Findings, group: Option<&Group>) {
         findings,
         Name::Cpu,
         max.map(percent),
-        "systemd: CPUQuota=200%; docker: --cpus 2; Kubernetes: resources: {limits: {cpu: \"2\"}}",
+        "profile: cgroup.cpu_millis; systemd: CPUQuota=200%; docker: --cpus 2; Kubernetes: resources: {limits: {cpu: \"2\"}}",
     );
 }
 
 fn limit(findings: &mut Findings, name: Name, own: Option<String>, fix: &str) {
-    let not_ours = "not limited per run by this version";
+    let not_ours = "not limited per run by the profile";
     match own {
         Some(own) => {
             let detail = format!("{not_ours}; {own} for the service and all its guests");

@@ -14,6 +14,7 @@
 mod evidence;
 mod failure;
 mod finding;
+mod groups;
 mod host;
 mod limits;
 mod text;
@@ -148,6 +149,7 @@ fn look(
     let guest = guest.as_ref();
     let (init, enforcement) = (&init, &*enforcement);
     limits::say(findings, &limits::Seen { profile, plan, init, guest, enforcement, release });
+    groups::say(findings, profile, plan, enforcement);
     if is_sound {
         program(findings, guest);
         interpreter(findings, profile, &sandbox);

@@ -37,7 +37,8 @@ pub(crate) struct Symptom<'a> {
 impl Symptom<'_> {
     /// A namespace could not be made.
     fn no_namespace(&self) -> bool {
-        let made_by = [Step::CloneLauncher, Step::CloneRun, Step::AheadNamespaces];
+        let made_by =
+            [Step::CloneLauncher, Step::CloneRun, Step::CloneIntoGroup, Step::AheadNamespaces];
         made_by.contains(&self.step)
     }
 
@@ -52,7 +53,7 @@ struct Row {
 }
 
 /// The first row that holds is the answer, so that the more certain come first.
-static ROWS: [Row; 19] = [
+static ROWS: [Row; 20] = [
     Row {
         cause: Cause {
             name: "user-namespaces-limited",
@@ -118,6 +119,18 @@ static ROWS: [Row; 19] = [
             s.refused()
                 && s.phase != Phase::Run
                 && s.host.apparmor_restricts_user_namespaces == Some(true)
+        },
+    },
+    Row {
+        cause: Cause {
+            name: "cgroup-apart",
+            text: "the control group of the run is gone, or the service was moved to where it may \
+                   not put a process into it",
+            fix: "leave the service in a leaf of its delegated control group, and its groups to it",
+        },
+        holds: |s| {
+            let apart = [libc::EACCES, libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP, libc::EBUSY];
+            s.step == Step::CloneIntoGroup && apart.contains(&s.errno)
         },
     },
     Row {

@@ -88,6 +88,7 @@ impl Refusal {
     pub fn fixes(&self) -> Vec<Fix> {
         match self.rule() {
             "missing-capabilities" => texts::map_capabilities(),
+            "cgroup-unavailable" => texts::delegation(),
             _ => Vec::new(),
         }
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use postern_seccomp::UserPolicyError;
 
+use crate::cgroup::CgroupGap;
 use crate::host::{Capability, LandlockSupport};
-use crate::plan::WhyShared;
+use crate::plan::{CgroupResource, WhyShared};
 use crate::profile::{Bind, Field};
 
 mod venv;
@@ -106,6 +107,8 @@ pub enum Refusal {
     SharedGroups { groups: Vec<u32> },
     /// The kernel offers less Landlock than the profile requires.
     LandlockTooOld { required: u32, found: LandlockSupport },
+    /// A limit of the run as a whole cannot be held here and the profile requires it.
+    CgroupUnavailable { limit: CgroupResource, gap: CgroupGap },
     /// A number is smaller than can work.
     TooSmall { field: Field, value: i64, least: i64 },
     /// A number is larger than the kernel takes or sense allows.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::CgroupSupport;
 use crate::plan::Rlimit;
 
 mod diagnosis;
@@ -26,6 +27,7 @@ pub use probe::ProbeError;
 pub(crate) use probe::small_file;
 pub(crate) use release::Release;
 pub use subordinate::{MapTools, Subordinate};
+pub(crate) use sys::has_clone3;
 pub(crate) use trail::{Shown, Trail, View, follow};
 pub use venv::VenvConfig;
 pub(crate) use venv::named_version;
@@ -60,6 +62,8 @@ pub struct Host {
     pub page_bytes: u64,
     /// What Landlock the service can use.
     pub landlock: LandlockSupport,
+    /// Where the service may make control groups; looked at only for a profile that asks for one.
+    pub cgroup: CgroupSupport,
     /// One fact for each path that the profile makes interesting, and for what a link among
     /// them leads to.
     pub files: BTreeMap<PathBuf, FileFact>,
@@ -173,6 +177,8 @@ impl IdRange {
 /// See [capabilities(7)](https://man7.org/linux/man-pages/man7/capabilities.7.html).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
+    /// Write to files and directories of another owner.
+    DacOverride,
     /// Write the mode of a file of another owner.
     Fowner,
     /// Take any gid and write gid maps.
@@ -190,6 +196,7 @@ pub enum Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::DacOverride => "CAP_DAC_OVERRIDE",
             Self::Fowner => "CAP_FOWNER",
             Self::SetGid => "CAP_SETGID",
             Self::SetUid => "CAP_SETUID",
@@ -231,6 +238,7 @@ impl Capability {
     /// The capability's bit in a set.
     const fn bit(self) -> u64 {
         1 << match self {
+            Self::DacOverride => 1,
             Self::Fowner => 3,
             Self::SetGid => 6,
             Self::SetUid => 7,
@@ -266,6 +274,7 @@ mod tests {
     #[test]
     fn capability_numbers_are_the_kernels() {
         let rows = [
+            (Capability::DacOverride, 1),
             (Capability::Fowner, 3),
             (Capability::SetGid, 6),
             (Capability::SetUid, 7),

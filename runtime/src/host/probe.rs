@@ -15,6 +15,7 @@ use rustix::thread::capabilities;
 use super::files::Looker;
 use super::idmap::{parse_map, parse_subordinate};
 use super::{Capabilities, FileFact, Host, IdRange, LandlockSupport, python, subordinate};
+use crate::cgroup::CgroupSupport;
 use crate::plan::{Resource, Rlimit};
 use crate::profile::SandboxProfile;
 
@@ -98,6 +99,10 @@ impl Host {
             hard_limits: Resource::ALL.into_iter().filter_map(hard_limit).collect(),
             page_bytes: PAGE_BYTES,
             landlock: LandlockSupport::probe(),
+            cgroup: match profile.cgroup.is_asked() {
+                true => CgroupSupport::probe(&profile.cgroup),
+                false => CgroupSupport::NotLooked,
+            },
             files: files(profile, &mut looker),
             ..Self::default()
         };

@@ -326,6 +326,14 @@ pub(crate) struct Run<'a> {
     pub(crate) attest: bool,
     /// The program limits its own address space.
     pub(crate) limit_inside: bool,
+    /// It is made in a control group, which is sent with the streams.
+    pub(crate) has_cgroup: bool,
+}
+
+impl Run<'_> {
+    fn cgroup_flag(&self) -> u64 {
+        if self.has_cgroup { run_flags::CGROUP } else { 0 }
+    }
 }
 
 /// The run request; its tables hold offsets, which the launcher's child turns into addresses.
@@ -335,7 +343,7 @@ pub(super) fn run(run: &Run<'_>) -> Vec<u8> {
     let attest = if run.attest { run_flags::ATTEST } else { 0 };
     let limit_inside = if run.limit_inside { run_flags::LIMIT_INSIDE } else { 0 };
     w.word(wire::RUN)
-        .word(attest | limit_inside)
+        .word(attest | limit_inside | run.cgroup_flag())
         .word(run.arguments.len() as u64 + 1)
         .word(run.environment.len() as u64 + 1)
         .string(run.run_directory.unwrap_or(c""))
@@ -361,9 +369,9 @@ pub(super) fn run(run: &Run<'_>) -> Vec<u8> {
 }
 
 /// What stands in the message when the request itself is in a memfd of `len` bytes.
-pub(super) fn run_in_memfd(len: usize) -> Vec<u8> {
+pub(super) fn run_in_memfd(run: &Run<'_>, len: usize) -> Vec<u8> {
     let mut w = Writer::default();
-    w.word(wire::RUN).word(run_flags::IN_MEMFD).word(len as u64);
+    w.word(wire::RUN).word(run_flags::IN_MEMFD | run.cgroup_flag()).word(len as u64);
     w.bytes
 }
 

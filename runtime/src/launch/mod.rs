@@ -83,7 +83,7 @@ impl Request {
             return Ok(Request { message, memfd: None });
         }
         let memfd = Some(sealed("postern-run", &message)?);
-        Ok(Request { message: encode::run_in_memfd(message.len()), memfd })
+        Ok(Request { message: encode::run_in_memfd(run, message.len()), memfd })
     }
 }
 
@@ -165,24 +165,18 @@ impl Launcher {
         rustix::process::getpid() == self.owner
     }
 
-    /// Sends a run, and with it its end of the status line and its streams; false when the socket
-    /// is full, and the launcher at work on what it holds.
+    /// Sends a run, and with it its end of the status line, its streams and its control group; false
+    /// when the socket is full, and the launcher at work on what it holds.
     pub(crate) fn try_send(
         &self,
         request: &Request,
         status: BorrowedFd<'_>,
         stdio: [BorrowedFd<'_>; 3],
+        cgroup: Option<BorrowedFd<'_>>,
     ) -> Result<bool, LaunchError> {
-        let [stdin, stdout, stderr] = stdio;
-        let plain = [status, stdin, stdout, stderr];
-        let sent = match &request.memfd {
-            None => socket::send(&self.control, &request.message, &plain),
-            Some(memfd) => {
-                let fds = [status, stdin, stdout, stderr, memfd.as_fd()];
-                socket::send(&self.control, &request.message, &fds)
-            }
-        };
-        match sent {
+        let memfd = request.memfd.as_ref().map(AsFd::as_fd);
+        let fds: Vec<_> = [status].into_iter().chain(stdio).chain(cgroup).chain(memfd).collect();
+        match socket::send(&self.control, &request.message, &fds) {
             Ok(()) => Ok(true),
             Err(error) if is_full(&error) => Ok(false),
             Err(error) if is_gone(&error) => Err(LaunchError::LauncherLost { during: Phase::Run }),
@@ -302,8 +296,13 @@ fn numbers(plan: &Plan, host: &Host, ids: KernelIds, options: Options) -> Number
         (Capability::SetFcap, 31),
     ];
     let holds = |wanted: &(Capability, u32)| own_user_namespace || host.capabilities.has(wanted.0);
-    let keep_capabilities =
-        wanted.into_iter().filter(holds).fold(0, |bits, (_, number)| bits | 1u64 << number);
+    // The files of a control group that the service may write to belong to another id than ours.
+    let group = plan.cgroup.is_some().then_some((Capability::DacOverride, 1));
+    let keep_capabilities = wanted
+        .into_iter()
+        .chain(group)
+        .filter(holds)
+        .fold(0, |bits, (_, number)| bits | 1u64 << number);
     Numbers {
         launcher_uid,
         launcher_gid,

@@ -32,6 +32,7 @@ impl fmt::Display for Plan {
             writeln!(f, "loopback {}", if self.loopback { "up" } else { "down" })?;
         }
         writeln!(f, "oom-score-adj {}", self.oom_score_adj)?;
+        cgroup(f, self)?;
         for op in &self.run {
             writeln!(f, "run {op}")?;
         }
@@ -56,6 +57,24 @@ impl fmt::Display for Plan {
         }
         self.warnings.iter().try_for_each(|warning| writeln!(f, "warning {warning}"))
     }
+}
+
+/// Where the run's control group is, what it is given, and what cannot be.
+fn cgroup(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    if let Some(group) = &plan.cgroup {
+        let parent = group.parent.display().to_string();
+        let moved = if group.moves_service { " moves the service" } else { "" };
+        write!(f, "cgroup beneath {} with", parent.escape_debug())?;
+        group.controllers.iter().try_for_each(|controller| write!(f, " {controller}"))?;
+        writeln!(f, "{moved}")?;
+        for limit in &group.limits {
+            writeln!(f, "cgroup {} {}", limit.resource.file(), limit.text())?;
+        }
+    }
+    for (limit, gap) in &plan.cgroup_gaps {
+        writeln!(f, "cgroup {} {} not available: {gap}", limit.resource.file(), limit.text())?;
+    }
+    Ok(())
 }
 
 /// Who the guest is, inside and outside.

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use postern_seccomp::{Level, UserPolicy};
 
+use crate::cgroup::CgroupGap;
+
+mod cgroup;
 mod dev;
 mod display;
 mod env;
@@ -30,6 +33,7 @@ mod user;
 mod warning;
 mod workspace;
 
+pub use cgroup::{Cgroup, CgroupLimit, CgroupResource};
 pub(crate) use dev::{DEVICES, MASK_DIR};
 pub(crate) use env::search_path;
 pub(crate) use etc::ETC_ENTRIES;
@@ -75,6 +79,10 @@ pub struct Plan {
     pub cwd: CString,
     /// The guest's whole environment, `NAME=value`, before the run's own additions.
     pub env: Vec<CString>,
+    /// The control groups, where the profile asks for a limit that this host can hold.
+    pub cgroup: Option<Cgroup>,
+    /// Limits of the run as a whole that this host cannot hold, and why.
+    pub cgroup_gaps: Vec<(CgroupLimit, CgroupGap)>,
     /// The Landlock domain, entered after the last mount and before the filter.
     pub landlock: Landlock,
     /// The system-call filter.

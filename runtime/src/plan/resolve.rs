@@ -7,7 +7,7 @@ use postern_seccomp::Level;
 use super::mounts::{Mounts, mounts};
 use super::text::c_string;
 use super::{Identity, NamespaceSet, Plan, Tier, Warning, WhyShared};
-use super::{env, identity, landlock, limits};
+use super::{cgroup, env, identity, landlock, limits};
 use crate::error::Refusal;
 use crate::host::{Capability, Host};
 use crate::profile::{Field, Loopback, SandboxProfile, Sharing, Workspace, check};
@@ -42,6 +42,7 @@ pub fn resolve_with(profile: &SandboxProfile, host: &Host, wants: Wants) -> Resu
     let namespaces = namespaces(profile);
     let ahead = ahead(namespaces, &identity, host);
     let operations = [mounts.template.as_slice(), mounts.run.as_slice()];
+    let decided = cgroup::cgroup(&profile.cgroup, &host.cgroup)?;
     let landlock = landlock::landlock(profile.landlock, host.landlock, &operations)?;
     Ok(Plan {
         namespaces,
@@ -56,6 +57,8 @@ pub fn resolve_with(profile: &SandboxProfile, host: &Host, wants: Wants) -> Resu
         oom_score_adj: profile.oom_score_adj,
         cwd: c_string(Field::new("cwd"), &mounts.cwd)?,
         env: env::environment(profile, &mounts.workspace)?,
+        cgroup: decided.cgroup,
+        cgroup_gaps: decided.gaps,
         landlock,
         seccomp: profile.seccomp,
         seccomp_policy: profile.user_policy()?,

@@ -21,11 +21,12 @@ use super::end::{End, Stage};
 use super::handle::{Asked, ProcessHandle};
 use super::streams::Streams;
 use super::turn::{Taking, Turn, Wait};
+use crate::cgroup::{Counts, RunGroup};
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError, Phase};
 use crate::launch::socket::{self, Incoming};
 use crate::plan::Plan;
-use crate::result::ProcResult;
+use crate::result::{ProcResult, Usage};
 use crate::run_directory::RunDirectory;
 
 /// What a [`Run`] is made of.
@@ -36,6 +37,7 @@ pub(crate) struct Parts {
     pub(crate) status: OwnedFd,
     pub(crate) streams: Streams,
     pub(crate) directory: Option<RunDirectory>,
+    pub(crate) group: Option<RunGroup>,
     pub(crate) started: Instant,
     pub(crate) timeout: Option<Duration>,
 }
@@ -60,6 +62,8 @@ pub(crate) struct Run {
     pub(super) streams: Streams,
     /// Removed with the run.
     directory: Option<RunDirectory>,
+    /// Likewise, with whatever is in it.
+    group: Option<RunGroup>,
     started: Instant,
     end: End,
     /// When its time is up, and how long that is.
@@ -93,6 +97,7 @@ impl Run {
             streams: parts.streams,
             id: parts.id,
             directory: parts.directory,
+            group: parts.group,
             started: parts.started,
             end: End::default(),
             timeout: parts.timeout.and_then(|timeout| dues::until(parts.started, timeout)),
@@ -161,6 +166,10 @@ impl Run {
         self.pidfd.as_ref()
     }
 
+    pub(crate) const fn group(&self) -> Option<&RunGroup> {
+        self.group.as_ref()
+    }
+
     pub(crate) fn handle(&self) -> ProcessHandle {
         ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.asked))
     }
@@ -172,6 +181,9 @@ impl Run {
     pub(crate) fn kill(&self) {
         self.asked.end();
         self.send(Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
     }
 
     pub(crate) fn terminate(&mut self, grace: Duration) {
@@ -260,6 +272,10 @@ impl Run {
         let take = |capture: &mut Option<Capture>| {
             capture.take().map(Capture::into_bytes).unwrap_or_default()
         };
+        let counts = match self.group.take() {
+            Some(group) => group.counts(),
+            None => Counts::none(self.enforcement.why_no_group()),
+        };
         let (stdout, stdout_cut) = take(&mut self.streams.stdout);
         let (stderr, stderr_cut) = take(&mut self.streams.stderr);
         // A guest that ended by itself as its time was up was in time.
@@ -272,7 +288,9 @@ impl Run {
             time,
             terminated: self.asked.is_end(),
             truncated: stdout_cut || stderr_cut,
-            usage: self.end.usage,
+            oom: counts.oom,
+            pids_limit: counts.pids,
+            usage: Usage { cgroup: counts.usage, ..self.end.usage },
             enforcement: self.enforcement(),
         })
     }

@@ -19,6 +19,7 @@ const INODES_MIN: u64 = 4;
 pub(super) fn check(profile: &SandboxProfile) -> Result<(), Refusal> {
     sizes(profile)?;
     limits(profile)?;
+    cgroup(profile)?;
     between(Field::new("pty_max"), u64::from(profile.pty_max), 0, 1 << 20)?;
     landlock(profile.landlock)?;
     oom_score_adj(profile.oom_score_adj)
@@ -76,6 +77,27 @@ fn limits(profile: &SandboxProfile) -> Result<(), Refusal> {
     ];
     let given = rows.into_iter().filter_map(|(name, limit, least, most)| {
         limit.map(|value| (Field::new("limits").part(name), value, least, most))
+    });
+    for (field, value, least, most) in given {
+        between(field, value, least, most)?;
+    }
+    Ok(())
+}
+
+/// Every limit of a run as a whole. PID 1 and the program are two processes, and the kernel takes no
+/// quota of less than a millisecond.
+fn cgroup(profile: &SandboxProfile) -> Result<(), Refusal> {
+    let cgroup = &profile.cgroup;
+    let rows = [
+        ("memory_bytes", cgroup.memory_bytes, 4 << 20, BYTES_MAX),
+        ("swap_bytes", Some(cgroup.swap_bytes), 0, BYTES_MAX),
+        ("pids", cgroup.pids, 2, 4_194_304),
+        ("cpu_millis", cgroup.cpu_millis, 10, 1_000_000),
+        ("cpu_weight", cgroup.cpu_weight, 1, 10_000),
+        ("io_weight", cgroup.io_weight, 1, 10_000),
+    ];
+    let given = rows.into_iter().filter_map(|(name, limit, least, most)| {
+        limit.map(|value| (Field::new("cgroup").part(name), value, least, most))
     });
     for (field, value, least, most) in given {
         between(field, value, least, most)?;

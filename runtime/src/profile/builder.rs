@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use postern_seccomp::Level;
 
 use super::{
-    Bind, Etc, Landlock, Limits, Loopback, MountSpec, Namespaces, ProcKind, Root, SandboxProfile,
-    SharedGroups, SharedUid, Workspace, WorkspaceAccess, check,
+    Bind, Cgroup, Etc, Landlock, Limits, Loopback, MountSpec, Namespaces, ProcKind, Root,
+    SandboxProfile, SharedGroups, SharedUid, Workspace, WorkspaceAccess, check,
 };
 use crate::error::Refusal;
 
@@ -61,6 +61,7 @@ impl SandboxProfileBuilder {
         set shm_inodes: u64,
         set pty_max: u32,
         set limits: Limits,
+        set cgroup: Cgroup,
         some host_uid: u32,
         some host_gid: u32,
         some cwd: PathBuf,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 mod bind;
 mod bounds;
 mod builder;
+mod cgroup;
 mod choices;
 mod field;
 mod file;
@@ -22,6 +23,7 @@ mod schema;
 
 pub use bind::{Bind, BindAccess, BindSyntaxError, Missing, MountSpec};
 pub use builder::SandboxProfileBuilder;
+pub use cgroup::{Cgroup, CgroupNeed, CgroupService};
 pub use choices::{
     Etc, Landlock, Loopback, Namespaces, ProcKind, Root, SharedGroups, SharedUid, Sharing,
     Workspace, WorkspaceAccess,
@@ -125,6 +127,8 @@ pub struct SandboxProfile {
     pub pty_max: u32,
     /// Resource limits.
     pub limits: Limits,
+    /// Limits of a run as a whole; default none.
+    pub cgroup: Cgroup,
     /// The guest's uid as it sees it; default 65534. 0 is uid 0 inside, and `None` here.
     #[serde(with = "guest_id")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "u32"))]
@@ -185,6 +189,7 @@ impl Default for SandboxProfile {
             shm_inodes: 16_384,
             pty_max: 16,
             limits: Limits::default(),
+            cgroup: Cgroup::default(),
             guest_uid: Some(65_534),
             guest_gid: Some(65_534),
             host_uid: None,

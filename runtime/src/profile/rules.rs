@@ -89,6 +89,9 @@ fn host_paths(profile: &SandboxProfile) -> Result<(), Refusal> {
     if let Some(rootfs) = &profile.rootfs {
         host_path(Field::new("rootfs"), rootfs)?;
     }
+    if let Some(parent) = &profile.cgroup.parent {
+        host_path(Field::new("cgroup").part("parent"), parent)?;
+    }
     if let Workspace::Directory { path, .. } = &profile.workspace {
         host_path(Field::new("workspace"), path)?;
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use postern_seccomp::Program;
 
 use crate::attest::Attestation;
+use crate::cgroup::Tree;
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
 use crate::host::Host;
@@ -22,6 +23,8 @@ pub(crate) struct Live {
     /// The same with what the kernel said of its first run.
     attested: OnceLock<Arc<Enforcement>>,
     pub(crate) exchange: Option<Exchange>,
+    /// Removed once the launcher and all its runs are gone.
+    pub(crate) cgroup: Option<Tree>,
 }
 
 impl Live {
@@ -31,10 +34,11 @@ impl Live {
         host: &Host,
         options: Options,
     ) -> Result<(Live, Option<OwnedFd>), Error> {
+        let cgroup = plan.cgroup.as_ref().map(Tree::open).transpose()?;
         let mut launcher = Launcher::start(plan, host, options)?;
         let digest =
             plan.seccomp.native_program().map_err(LaunchError::Filter)?.map(Program::digest);
-        let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest));
+        let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest, cgroup.as_ref()));
         let (mut workspace, mut exchange) = (None, None);
         // The launcher hands over one descriptor for each export, in the order of the plan.
         let exports = std::mem::take(&mut launcher.exports);
@@ -49,7 +53,8 @@ impl Live {
                 Export::No => {}
             }
         }
-        Ok((Live { launcher, enforcement, attested: OnceLock::new(), exchange }, workspace))
+        let attested = OnceLock::new();
+        Ok((Live { launcher, enforcement, attested, exchange, cgroup }, workspace))
     }
 
     /// All that is known so far.

@@ -10,6 +10,7 @@ use postern_hatch::RunId;
 
 use super::Sandbox;
 use super::live::Live;
+use crate::cgroup::{RunGroup, Tree};
 use crate::command::{Checked, Command};
 use crate::error::{CommandError, Error, HatchConflict, LaunchError, Phase};
 use crate::hatches;
@@ -99,6 +100,7 @@ impl Sandbox {
             object: PathBuf::new(),
             source,
         })?;
+        let group = live.cgroup.as_ref().map(Tree::run).transpose()?;
         let request = Request::new(&RunRequest {
             arguments: &checked.arguments,
             environment: &checked.environment,
@@ -106,6 +108,7 @@ impl Sandbox {
             run_directory: name.as_deref(),
             attest: attest != Attest::No,
             limit_inside: checked.limit_inside,
+            has_cgroup: group.is_some(),
         })?;
         let run = Run::new(Parts {
             id,
@@ -114,6 +117,7 @@ impl Sandbox {
             status: ours,
             streams,
             directory,
+            group,
             started,
             timeout: command.timeout,
         });
@@ -154,7 +158,8 @@ impl Outgoing {
         let Ends { stdin, stdout, stderr } = &self.ends;
         let stderr = stderr.as_ref().unwrap_or(stdout);
         let stdio = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
-        match live.launcher.try_send(&self.request, self.status.as_fd(), stdio) {
+        let group = self.run.group().map(RunGroup::fd);
+        match live.launcher.try_send(&self.request, self.status.as_fd(), stdio, group) {
             Ok(sent) => Ok(sent),
             Err(LaunchError::LauncherLost { .. }) => Err(Unstarted::NotSent),
             Err(error) => Err(error.into()),

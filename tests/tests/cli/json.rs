@@ -19,7 +19,8 @@ fn every_ending_has_its_facts() {
     let _watch = Watch::begin();
     let plain = json!({
         "returncode": 0, "signal": null, "ok": true, "timed_out": false, "terminated": false,
-        "truncated": false, "stdout": "", "stderr": "", "ending": {"kind": "exited", "code": 0},
+        "truncated": false, "stdout": "", "stderr": "", "oom": null, "pids_limit": null,
+        "ending": {"kind": "exited", "code": 0},
     });
     let rows: [(&[&str], Value); 9] = [
         (&["--", "true"], json!({})),
@@ -70,11 +71,11 @@ fn the_help_names_every_key() {
     let (_, found) =
         object(&["run", "--json", "--", "sh", "-c", "printf '\\377'; printf '\\376' >&2"]);
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let expected = "duration_ms ending enforcement ok returncode signal stderr stderr_base64 stdout \
-                    stdout_base64 terminated timed_out truncated usage";
+    let expected = "duration_ms ending enforcement ok oom pids_limit returncode signal stderr \
+                    stderr_base64 stdout stdout_base64 terminated timed_out truncated usage";
     assert_eq!(keys(&found).join(" "), expected);
-    assert_eq!(keys(&found["usage"]).join(" "), "peak_memory_kib system_ms user_ms");
-    let walls = "fallbacks kernel_gid kernel_uid landlock landlock_abi launcher namespaces \
+    assert_eq!(keys(&found["usage"]).join(" "), "cgroup peak_memory_kib system_ms user_ms");
+    let walls = "cgroup fallbacks kernel_gid kernel_uid landlock landlock_abi launcher namespaces \
                  quota_gaps seccomp seccomp_digest seccomp_policy_digest shared_groups shared_uid \
                  tier warnings";
     assert_eq!(keys(&found["enforcement"]).join(" "), walls);

@@ -20,7 +20,10 @@ fn needs_cgroup(evidence: &str) -> Result<Finding, String> {
         Ok(kinds) => format!("controllers {}", kinds.trim()),
         Err(error) => format!("/sys/fs/cgroup/cgroup.controllers: {error}"),
     };
-    Ok(Finding::Needs(Need::CgroupV2, format!("{evidence}; {host}; the library sets none yet")))
+    Ok(Finding::Needs(
+        Need::CgroupV2,
+        format!("{evidence}; {host}; the default profile asks for none"),
+    ))
 }
 
 const SMALL: u64 = 1 << 20;

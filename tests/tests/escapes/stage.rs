@@ -77,7 +77,7 @@ impl Stage {
         scratch.directory("w", 0o777);
         let lacks = [
             (enforcement.shared_uid, Lacking::DistinctUid),
-            // The library has no cgroup manager, whatever the host offers.
+            // The default profile asks for no limit of a run as a whole, whatever the host offers.
             (true, Lacking::CgroupV2),
         ];
         static COUNT: AtomicU32 = AtomicU32::new(0);

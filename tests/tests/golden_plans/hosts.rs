@@ -8,6 +8,7 @@ use postern::host::{
 };
 use postern::plan::{Resource, Rlimit};
 use postern::profile::SandboxProfile;
+use postern::{CgroupSupport, Controller};
 
 /// A machine that is being written down.
 pub(crate) struct Machine {
@@ -222,6 +223,18 @@ pub(crate) fn rootless() -> Machine {
         host.subordinate_uids.clear();
         host.subordinate_gids.clear();
         host.landlock = LandlockSupport::Missing;
+    })
+}
+
+/// A service in a leaf of a delegated control group, which is given no `io`.
+pub(crate) fn with_groups() -> Machine {
+    debian().with(|host| {
+        host.cgroup = CgroupSupport::Beneath {
+            parent: "/sys/fs/cgroup/system.slice/runner.service".into(),
+            controllers: vec![Controller::Memory, Controller::Pids, Controller::Cpu],
+            version_one: Vec::new(),
+            moves_service: false,
+        };
     })
 }
 

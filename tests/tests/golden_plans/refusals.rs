@@ -126,7 +126,9 @@ fn odd() -> Machine {
 const MAPPED: &str = "workspace.directory = { path = '/srv/job', access = 'mapped' }";
 
 /// What is wrong on this host.
-const HOST: [Row; 65] = [
+const GROUP: &str = "cgroup = { need = 'require', pids = 9, io_weight = 9 }";
+
+const HOST: [Row; 66] = [
     ("source-missing", "required_ro_binds[0].source", "required_ro_binds = ['/srv/nothing']", odd),
     ("source-missing", "rw_binds[0].source", "rw_binds = ['/srv/dangling']", odd),
     (
@@ -226,6 +228,7 @@ const HOST: [Row; 65] = [
         hosts::with_own_checkout,
     ),
     ("shared-groups", "shared_groups", "shared_groups = 'refuse'", hosts::desktop),
+    ("cgroup-unavailable", "cgroup.io_weight", GROUP, hosts::with_groups),
     ("landlock-too-old", "landlock", "landlock.require = 2", hosts::rootless),
     (
         "workspace-not-writable",

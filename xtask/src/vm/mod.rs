@@ -50,7 +50,7 @@ const STRESS: &str = "stress";
 
 /// What else is run unless something is named: what the kernel has to do with. Other tests are about
 /// programs, or have deadlines that an emulated processor misses.
-const TRIED: [&str; 2] = ["promises", "escapes"];
+const TRIED: [&str; 3] = ["promises", "escapes", "cgroup"];
 
 /// Words for an executable. Left out are tests that read all there is or run all others once more,
 /// which takes an emulated processor an hour, one that compares with a page about another kernel, and

@@ -7,7 +7,7 @@ use super::{Fix, Place, apparmor};
 /// A cause's name and what to paste for this executable.
 type Row = (&'static str, fn(&Path) -> Vec<Fix>);
 
-pub(super) const TABLE: [Row; 19] = [
+pub(super) const TABLE: [Row; 20] = [
     ("user-namespaces-limited", |_| user_namespaces_limited()),
     ("process-limit", |_| process_limit()),
     ("chroot", |_| chroot()),
@@ -16,6 +16,7 @@ pub(super) const TABLE: [Row; 19] = [
     }),
     ("outer-seccomp", |_| outer_seccomp()),
     ("apparmor-userns", apparmor_userns),
+    ("cgroup-apart", |_| delegation()),
     ("namespaces-refused", |_| namespaces_refused()),
     ("proc-read-only", |_| proc_read_only()),
     ("proc-masked", |_| proc_masked()),
@@ -69,6 +70,26 @@ fn sysctl(what: &str, name: &str, value: u64) -> Fix {
     const FILE: &str = "/etc/sysctl.d/60-postern.conf";
     Fix::new(Place::Host, what, format!("{name} = {value}\n"))
         .in_file(FILE, format!("sysctl -p {FILE}"))
+}
+
+/// A control group for the service to make others in.
+pub(super) fn delegation() -> Vec<Fix> {
+    vec![
+        unit(
+            "gives the service a control group to make others in, and puts it in a leaf of that",
+            "Delegate=yes\nDelegateSubgroup=service",
+        ),
+        Fix::new(
+            Place::Docker,
+            "gives the container's root a writable view of its own control groups",
+            "--privileged --cgroupns=private",
+        ),
+        Fix::new(
+            Place::Profile,
+            "lets the service be moved to a leaf where it is alone in its delegated group",
+            "cgroup.service = \"move\"",
+        ),
+    ]
 }
 
 /// Lines of the service's unit.

@@ -51,6 +51,7 @@ impl Refusal {
             Self::SharedUid { .. } => "shared-uid",
             Self::SharedGroups { .. } => "shared-groups",
             Self::LandlockTooOld { .. } => "landlock-too-old",
+            Self::CgroupUnavailable { .. } => "cgroup-unavailable",
             Self::TooSmall { .. } => "too-small",
             Self::TooLarge { .. } => "too-large",
             Self::Mode { .. } => "mode-bits",
@@ -109,6 +110,7 @@ impl Refusal {
             Self::SharedUid { .. } => Field::new("shared_uid"),
             Self::SharedGroups { .. } => Field::new("shared_groups"),
             Self::LandlockTooOld { .. } => Field::new("landlock"),
+            Self::CgroupUnavailable { limit, .. } => Field::new("cgroup").part(limit.key()),
             Self::EnvName { .. } | Self::EnvNul { .. } => Field::new("env"),
             Self::HostnameLength { .. } | Self::HostnameCharacter { .. } => Field::new("hostname"),
             Self::CwdMissing { .. } => Field::new("cwd"),
@@ -289,6 +291,11 @@ impl Refusal {
                  there is",
                 if matches!(found, LandlockSupport::Abi(_)) { "this kernel has " } else { "" },
                 found.fix(),
+            ),
+            Self::CgroupUnavailable { limit, gap } => write!(
+                f,
+                "a limit of {limit} is required, and cannot be held here: {gap}; {}",
+                gap.fix(),
             ),
             Self::SharedUid { why } => {
                 write!(f, "the guest would have the service's own kernel uid: {why}; {}", why.fix())

@@ -35,7 +35,7 @@ const POLICY: &str = r#"'{"own":{"mismatch_action":"allow","match_action":{"errn
 const OWN_OR_SHARED: &str = "\"own\" or \"shared\"";
 
 /// In the order of [`SandboxProfile`](crate::profile::SandboxProfile)'s fields.
-pub(super) const KEYS: [Key; 80] = [
+pub(super) const KEYS: [Key; 90] = [
     key(
         "workspace",
         "a table with `owned` or `directory`",
@@ -115,6 +115,16 @@ pub(super) const KEYS: [Key; 80] = [
     key("limits.stack_bytes", "a number of bytes, or \"unlimited\"", "8388608"),
     key("limits.address_space_bytes", "a number of bytes, or \"unlimited\"", "4294967296"),
     key("limits.cpu_seconds", "a number of seconds, or \"unlimited\"", "60"),
+    key("cgroup", "a table", "{ memory_bytes = 536870912 }"),
+    key("cgroup.need", "\"use\" or \"require\"", "\"require\""),
+    key("cgroup.parent", ON_HOST, "\"/sys/fs/cgroup/sandboxes\""),
+    key("cgroup.service", "\"stay\" or \"move\"", "\"move\""),
+    key("cgroup.memory_bytes", BYTES, "536870912"),
+    key("cgroup.swap_bytes", BYTES, "0"),
+    key("cgroup.pids", "a number of processes and threads", "64"),
+    key("cgroup.cpu_millis", "a number of thousandths of a processor", "1500"),
+    key("cgroup.cpu_weight", "a weight, a number from 1 to 10000", "50"),
+    key("cgroup.io_weight", "a weight, a number from 1 to 10000", "50"),
     key("guest_uid", INNER_ID, "1000"),
     key("guest_gid", INNER_ID, "1000"),
     key("host_uid", OUTER_ID, "1500"),

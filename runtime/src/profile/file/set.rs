@@ -25,7 +25,7 @@ macro_rules! fields {
 
 fields! {
     workspace root rootfs python venv ro_binds required_ro_binds rw_binds mounts stubs env etc proc
-    loopback namespaces seccomp seccomp_policy landlock tmp_bytes tmp_inodes shm_bytes shm_inodes pty_max limits guest_uid
+    loopback namespaces seccomp seccomp_policy landlock tmp_bytes tmp_inodes shm_bytes shm_inodes pty_max limits cgroup guest_uid
     guest_gid host_uid host_gid hostname cwd shared_uid shared_groups oom_score_adj
 }
 

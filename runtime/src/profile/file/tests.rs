@@ -81,6 +81,17 @@ msgqueue_bytes = 0
 stack_bytes = "unlimited"
 address_space_bytes = 65536
 cpu_seconds = 1
+
+[cgroup]
+need = "require"
+parent = "/sys/fs/cgroup/x"
+service = "move"
+memory_bytes = 4194304
+swap_bytes = 1
+pids = 2
+cpu_millis = 10
+cpu_weight = 1
+io_weight = 10000
 "#;
 
 /// What an error says, with the names of all fields cut short.

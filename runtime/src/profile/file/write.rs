@@ -59,6 +59,7 @@ fn not_text(profile: &SandboxProfile) -> Option<Field> {
         (Field::new("rootfs"), profile.rootfs.as_deref()),
         (Field::new("venv"), profile.venv.as_deref()),
         (Field::new("cwd"), profile.cwd.as_deref()),
+        (Field::new("cgroup").part("parent"), profile.cgroup.parent.as_deref()),
     ];
     let single = single.into_iter().filter(|(_, path)| path.is_some_and(is_not));
     let stubs = profile.stubs.iter().enumerate().filter(|(_, stub)| is_not(stub));

@@ -1,64 +1,58 @@
-//! A control group of version 2 with a share of the machine for one run. What the share is worth is
-//! the canary's to say.
+//! A share of the machine for one run, by the product's own limits. What the share is worth is the
+//! canary's to say.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 /// Half of a processor, and less than any stressor asks for.
-const BOUNDS: [(&str, &str); 3] =
-    [("cpu.max", "50000 100000"), ("memory.max", "268435456"), ("pids.max", "256")];
-/// What the kernel counts where a bound was felt: file, key, words.
-const COUNTS: [(&str, &str, &str); 4] = [
-    ("cpu.stat", "nr_throttled", "throttled"),
-    ("memory.events", "max", "at memory.max"),
-    ("memory.events", "oom_kill", "killed for memory"),
-    ("pids.events", "max", "at pids.max"),
-];
-/// What killed processes take to be gone.
+pub(crate) const BOUNDS: [&str; 8] =
+    ["--cpus", "0.5", "--memory", "256M", "--pids", "256", "--set", "cgroup.need=require"];
+
+/// How long what killed processes leave may take to be gone.
 const SOON: Duration = Duration::from_secs(30);
 
-/// The group, with nobody in it at first.
+/// The delegated group in which the product makes others.
 #[derive(Debug)]
-pub(crate) struct Group(PathBuf);
+pub(crate) struct Share {
+    parent: PathBuf,
+}
 
-impl Group {
-    /// Makes it, with its bounds.
-    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
-        let group = Self(parent.join(format!("stress-{}", std::process::id())));
-        fs::create_dir(&group.0)?;
-        BOUNDS.iter().try_for_each(|(file, bound)| fs::write(group.0.join(file), bound))?;
-        Ok(group)
+impl Share {
+    pub(crate) fn new(parent: &Path) -> Share {
+        Share { parent: parent.to_owned() }
     }
 
-    /// The file that takes whoever joins.
-    pub(crate) fn members(&self) -> PathBuf {
-        self.0.join("cgroup.procs")
-    }
-
-    /// Removes it once it is empty, and says how often each bound was felt.
+    /// Waits until the product has removed what it made.
     ///
     /// # Errors
-    /// Somebody is still in it.
-    pub(crate) fn close(self) -> io::Result<String> {
-        let counts = COUNTS.map(|(file, key, words)| {
-            let text = fs::read_to_string(self.0.join(file)).unwrap_or_default();
-            format!("{words} {}", value(&text, key).unwrap_or("unknown"))
-        });
+    /// A group is still there.
+    pub(crate) fn close(self) -> io::Result<()> {
         let start = Instant::now();
         loop {
-            match fs::remove_dir(&self.0) {
-                Ok(()) => return Ok(counts.join(", ")),
-                Err(_) if start.elapsed() < SOON => std::thread::sleep(Duration::from_millis(20)),
-                Err(error) => return Err(error),
+            let mut entries = fs::read_dir(&self.parent)?.flatten();
+            let left =
+                entries.find(|entry| entry.file_name().to_string_lossy().starts_with("postern."));
+            match left {
+                None => return Ok(()),
+                Some(_) if start.elapsed() < SOON => std::thread::sleep(Duration::from_millis(20)),
+                Some(left) => return Err(io::Error::other(format!("{:?} is left", left.path()))),
             }
         }
     }
 }
 
-fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+/// How each bound was felt, as the product tells it.
+pub(crate) fn felt(object: &Value) -> String {
+    let used = &object["usage"]["cgroup"];
+    let peak = used["peak_memory_bytes"].as_u64().map_or(0, |bytes| bytes >> 20);
+    format!(
+        "throttled {} periods, peak {peak} MiB, out of memory {}, at its processes {}",
+        used["throttled_periods"], object["oom"], object["pids_limit"]
+    )
 }
 
 #[cfg(test)]
@@ -66,10 +60,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_found_by_its_whole_key() {
-        let text = "low 0\nmax_usage 9\nmax 3\noom_kill 1\n";
-        for (key, expected) in [("max", Some("3")), ("oom_kill", Some("1")), ("oom", None)] {
-            assert_eq!(value(text, key), expected, "{key}");
-        }
+    fn what_was_felt_is_read_from_the_product() {
+        let object = serde_json::json!({
+            "oom": true, "pids_limit": false,
+            "usage": {"cgroup": {"peak_memory_bytes": 268_435_456, "throttled_periods": 7}},
+        });
+        let words = "throttled 7 periods, peak 256 MiB, out of memory true, at its processes false";
+        assert_eq!(felt(&object), words);
+    }
+
+    #[test]
+    fn a_group_that_is_left_is_no_end() {
+        let parent = std::env::temp_dir().join(format!("postern-share-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        assert!(Share::new(&parent).close().is_ok());
+        fs::remove_dir(&parent).unwrap();
+        assert!(Share::new(&parent).close().is_err());
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::group::Group;
+use crate::group::{BOUNDS, felt};
 
 /// How long each stressor runs.
 const SECONDS: &str = "5";
@@ -20,9 +20,6 @@ const SECONDS: &str = "5";
 const TIMEOUT: &str = "120";
 /// What a killed run's processes take to be gone.
 const SOON: Duration = Duration::from_secs(30);
-
-/// Joins the control group whose file is the first word, and becomes the rest.
-const JOIN: &str = "echo 0 >\"$0\" && exec \"$@\"";
 
 /// How guests run.
 #[derive(Debug, Default)]
@@ -33,18 +30,13 @@ pub(crate) struct Guest {
 
 impl Guest {
     /// Runs one stressor, two of a kind, to its end.
-    pub(crate) fn stress(&self, stressor: &str, group: Option<&Group>) -> io::Result<Ended> {
+    pub(crate) fn stress(&self, stressor: &str, is_bounded: bool) -> io::Result<Ended> {
         let directory = std::env::var_os("POSTERN_TEST_BIN_DIR").unwrap_or_default();
-        let postern = PathBuf::from(directory).join("postern");
-        let mut command = match group {
-            None => Command::new(postern),
-            Some(group) => {
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", JOIN]).arg(group.members()).arg(postern);
-                shell
-            }
-        };
+        let mut command = Command::new(PathBuf::from(directory).join("postern"));
         command.args(["run", "--json", "--stdin", "null", "--timeout", TIMEOUT]);
+        if is_bounded {
+            command.args(BOUNDS);
+        }
         if let Some(level) = &self.level {
             command.args(["--set", &format!("seccomp={level}")]);
         }
@@ -68,6 +60,8 @@ pub(crate) struct Ended {
     pub(crate) text: String,
     /// The guest's uid as the host's kernel sees it.
     pub(crate) kernel_uid: Option<u32>,
+    /// How it was held, where it was bounded.
+    pub(crate) felt: String,
 }
 
 impl Ended {
@@ -84,6 +78,7 @@ impl Ended {
             kernel_uid: object["enforcement"]["kernel_uid"]
                 .as_u64()
                 .and_then(|uid| uid.try_into().ok()),
+            felt: if object["usage"]["cgroup"].is_object() { felt(&object) } else { String::new() },
         }
     }
 
@@ -141,7 +136,8 @@ mod tests {
             "enforcement": {"kernel_uid": 70}}"#
             .replace('\n', "");
         let text = "a\nb".to_owned();
-        let ended = Ended { code: 4, timed_out: true, text, kernel_uid: Some(70) };
+        let ended =
+            Ended { code: 4, timed_out: true, text, kernel_uid: Some(70), felt: String::new() };
         assert_eq!(Ended::read(&format!("{run}\npostern: warning: x\n")), ended);
         for failed in [r#"{"error": {"kind": "launch"}}"#, "killed"] {
             let ended = Ended::read(&format!("{failed}\npostern: warning: x\n"));

@@ -1,8 +1,8 @@
 //! A host program that lets stress-ng use up one thing of the kernel's after the other in a sandbox,
 //! while a canary outside shows whether the host feels it. One fact a line, as `facts` prints them.
 //!
-//! Where `POSTERN_TEST_CGROUP_DIR` names a delegated control group, each run has a bounded one of its
-//! own in there, since a sandbox makes none yet; without, a host that feels a run needs one.
+//! Where `POSTERN_TEST_CGROUP_DIR` names a delegated control group, each run has the product's own
+//! limits of memory, processes and processor time; without, a host that feels a run needs one.
 
 mod canary;
 mod group;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use canary::{Canary, Latency};
-use group::Group;
+use group::Share;
 use guest::{Ended, Guest};
 
 const STRESSORS: [&str; 17] = [
@@ -88,22 +88,23 @@ struct Seen {
     during: Latency,
     ended: Ended,
     left: usize,
-    /// What became of the control group, where there is one.
-    group: Option<String>,
+    /// It was bounded.
+    is_bounded: bool,
 }
 
 fn once(guest: &Guest, stressor: &str) -> io::Result<Seen> {
     let others = guest::processes();
-    let group = std::env::var_os("POSTERN_TEST_CGROUP_DIR").map(PathBuf::from);
-    let group = group.map(|parent| Group::new(&parent)).transpose()?;
+    let share = std::env::var_os("POSTERN_TEST_CGROUP_DIR").map(PathBuf::from);
+    let share = share.map(|parent| Share::new(&parent));
+    let is_bounded = share.is_some();
     let canary = Canary::start(&std::env::temp_dir())?;
     std::thread::sleep(BEFORE);
     let before = canary.so_far();
-    let ended = guest.stress(stressor, group.as_ref())?;
+    let ended = guest.stress(stressor, is_bounded)?;
     let during = canary.stop();
     let left = guest::left(ended.kernel_uid, &others);
-    let group = group.map(Group::close).transpose()?;
-    Ok(Seen { before, during, ended, left, group })
+    share.map(Share::close).transpose()?;
+    Ok(Seen { before, during, ended, left, is_bounded })
 }
 
 impl Seen {
@@ -121,7 +122,7 @@ impl Seen {
             Ended { kernel_uid: None, .. } => "not-run",
             Ended { timed_out: true, .. } => "timed-out",
             _ if self.left > 0 => "left-behind",
-            _ if self.is_felt() && self.group.is_none() => "needs",
+            _ if self.is_felt() && !self.is_bounded => "needs",
             _ if self.is_felt() => "failed",
             _ => "held",
         }
@@ -129,7 +130,7 @@ impl Seen {
 
     fn words(&self) -> String {
         let (before, during) = (self.before.p99_us(), self.during.p99_us());
-        let group = self.group.as_deref().unwrap_or("no group");
+        let group = if self.is_bounded { &*self.ended.felt } else { "not bounded" };
         format!(
             "p99 {before:.0} us before and {during:.0} us during, {:.1} times; status {}, {} left; {group}; {}",
             self.ratio(),
@@ -149,19 +150,19 @@ mod tests {
         let ended =
             |code, timed_out| Ended { code, timed_out, kernel_uid: Some(7), ..Ended::default() };
         let rows = [
-            (ended(0, false), 100.0, 0, None, "held"),
-            (ended(2, false), 500.0, 0, None, "held"),
-            (ended(0, false), 600.0, 0, None, "needs"),
-            (ended(0, false), 600.0, 0, Some("group"), "failed"),
-            (ended(0, false), 100.0, 0, Some("group"), "held"),
-            (ended(0, false), f64::INFINITY, 0, Some("group"), "failed"),
-            (ended(0, false), 100.0, 1, None, "left-behind"),
-            (ended(124, true), 100.0, 0, None, "timed-out"),
-            (Ended::default(), 100.0, 0, None, "not-run"),
+            (ended(0, false), 100.0, 0, false, "held"),
+            (ended(2, false), 500.0, 0, false, "held"),
+            (ended(0, false), 600.0, 0, false, "needs"),
+            (ended(0, false), 600.0, 0, true, "failed"),
+            (ended(0, false), 100.0, 0, true, "held"),
+            (ended(0, false), f64::INFINITY, 0, true, "failed"),
+            (ended(0, false), 100.0, 1, false, "left-behind"),
+            (ended(124, true), 100.0, 0, false, "timed-out"),
+            (Ended::default(), 100.0, 0, false, "not-run"),
         ];
-        for (ended, during, left, group, expected) in rows {
+        for (ended, during, left, is_bounded, expected) in rows {
             let (before, during) = (Latency::of([100.0]), Latency::of([during]));
-            let seen = Seen { before, during, ended, left, group: group.map(str::to_owned) };
+            let seen = Seen { before, during, ended, left, is_bounded };
             assert_eq!(seen.verdict(), expected, "{}", seen.words());
         }
     }
