@@ -7,6 +7,7 @@ mod encode;
 mod image;
 mod landlock;
 mod lease;
+mod leftovers;
 mod map_tools;
 mod object;
 pub(crate) mod socket;
