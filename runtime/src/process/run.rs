@@ -1,6 +1,7 @@
 //! The core of a live run, which the blocking and the async handle share: what happened, what is
 //! due, what comes next. It waits only as long as it is told to.
 
+mod attended;
 mod confined;
 
 use std::io;
@@ -27,6 +28,7 @@ use crate::launch::socket::{self, Incoming};
 use crate::plan::Plan;
 use crate::result::ProcResult;
 use crate::run_directory::RunDirectory;
+use crate::telemetry::Attendance;
 
 /// How long output may still come once nothing is left that could write it.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -69,6 +71,8 @@ pub(crate) struct Run {
     /// The caller asked for its end.
     stopped: Arc<AtomicBool>,
     killed: AtomicBool,
+    /// From its start on.
+    attendance: Option<Attendance>,
     /// The process that started it.
     owner: Pid,
 }
@@ -100,6 +104,7 @@ impl Run {
             drain_at: None,
             stopped: Arc::default(),
             killed: AtomicBool::new(false),
+            attendance: None,
             owner: rustix::process::getpid(),
         }
     }
@@ -309,6 +314,7 @@ impl Run {
                     if let Some(directory) = &mut self.directory {
                         directory.end_servings();
                     }
+                    self.give_place();
                     self.drain_at = Some(Instant::now() + DRAIN);
                     return Ok(());
                 }
@@ -317,7 +323,7 @@ impl Run {
     }
 
     /// What the run came to, once a turn has said that it is done.
-    pub(crate) fn finish(&mut self) -> Result<ProcResult, Error> {
+    fn finish(&mut self) -> Result<ProcResult, Error> {
         if let Some(failure) = self.end.failure.take() {
             return Err(failure.into());
         }

@@ -10,7 +10,7 @@ use crate::attest::Attestation;
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
 use crate::host::Host;
-use crate::launch::{Launcher, Options};
+use crate::launch::{Ids, Launcher, Options};
 use crate::plan::{Export, MountOp, Plan};
 use crate::run_directory::Exchange;
 
@@ -22,7 +22,12 @@ pub(crate) struct Live {
     /// The same with what the kernel said of its first run.
     attested: OnceLock<Arc<Enforcement>>,
     pub(crate) exchange: Option<Exchange>,
+    /// Shared with each of its runs, which are counted by it.
+    load: Load,
 }
+
+/// One run of a launcher, until it is dropped.
+pub(crate) type Load = Arc<()>;
 
 impl Live {
     /// Starts a launcher; with it comes its owned workspace.
@@ -30,8 +35,9 @@ impl Live {
         plan: &Plan,
         host: &Host,
         options: Options,
+        ids: Ids,
     ) -> Result<(Live, Option<OwnedFd>), Error> {
-        let mut launcher = Launcher::start(plan, host, options)?;
+        let mut launcher = Launcher::start(plan, host, options, ids)?;
         let digest =
             plan.seccomp.native_program().map_err(LaunchError::Filter)?.map(Program::digest);
         let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest));
@@ -49,7 +55,18 @@ impl Live {
                 Export::No => {}
             }
         }
-        Ok((Live { launcher, enforcement, attested: OnceLock::new(), exchange }, workspace))
+        let (attested, load) = (OnceLock::new(), Load::default());
+        Ok((Live { launcher, enforcement, attested, exchange, load }, workspace))
+    }
+
+    /// One more run, until the value is dropped.
+    pub(crate) fn load(&self) -> Load {
+        Arc::clone(&self.load)
+    }
+
+    /// How many runs it has, more or less.
+    pub(crate) fn runs(&self) -> usize {
+        Arc::strong_count(&self.load) - 1
     }
 
     /// All that is known so far.
