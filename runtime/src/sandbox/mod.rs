@@ -162,7 +162,7 @@ impl Sandbox {
 
     pub(crate) fn start_with(&self, command: &Command, attest: Attest) -> Result<Process, Error> {
         let checked = self.check(command)?;
-        let mut chronicle = self.teller.begin(RunId::next(), &checked);
+        let mut chronicle = self.teller.begin(RunId::next(), &checked, attest);
         let place = self.enter(command, attest, &mut chronicle);
         let started = place.and_then(|place| {
             let mut again = true;

@@ -63,7 +63,7 @@ impl Sandbox {
     ) -> Result<AsyncProcess, Error> {
         let command = command.into();
         let checked = self.check(&command)?;
-        let mut chronicle = self.teller.begin(RunId::next(), &checked);
+        let mut chronicle = self.teller.begin(RunId::next(), &checked, Attest::No);
         let place = self.enter_async(&command, &mut chronicle).await;
         let place = chronicle.told(place)?;
         let started = self.launch_again_async(&command, &checked, &chronicle).await;

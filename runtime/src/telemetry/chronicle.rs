@@ -16,7 +16,7 @@ use crate::command::Checked;
 use crate::enforcement::Enforcement;
 use crate::error::Error;
 use crate::result::ProcResult;
-use crate::sandbox::Load;
+use crate::sandbox::{Attest, Load};
 
 /// Who tells of a sandbox; dropped with it, which is told too.
 #[derive(Debug)]
@@ -31,9 +31,10 @@ impl Teller {
         Teller { sandbox, host: std::process::id(), audit }
     }
 
-    /// Begins to tell of a run.
-    pub(crate) fn begin(&self, run: RunId, command: &Checked) -> Chronicle {
+    /// Begins to tell of a run. One that is only looked at runs no program, and has no record.
+    pub(crate) fn begin(&self, run: RunId, command: &Checked, attest: Attest) -> Chronicle {
         let program = Word::of(command.arguments.first());
+        let audit = self.audit.as_ref().filter(|_| attest != Attest::Only);
         let entry = |audit: &Audit| Entry {
             audit: audit.clone(),
             began: SystemTime::now(),
@@ -46,7 +47,7 @@ impl Teller {
             run,
             span: events::run(self.sandbox, run, &program),
             queued: Duration::ZERO,
-            entry: self.audit.as_ref().map(entry).map(Box::new),
+            entry: audit.map(entry).map(Box::new),
             is_told: false,
         }
     }

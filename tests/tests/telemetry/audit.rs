@@ -79,6 +79,9 @@ fn every_run_has_a_record_of_its_end() {
     let ceiling = Ceiling::new(1);
     let builder = Sandbox::builder(SandboxProfile::default());
     let sandbox = builder.audit(audit.clone()).ceiling(ceiling).build().unwrap();
+    // Nothing is run by it.
+    sandbox.verify().unwrap();
+    assert_eq!(audit.written(), 0);
     let mut count = 0;
     for (name, run, ending) in rows() {
         run(&sandbox);
@@ -141,4 +144,31 @@ fn a_full_disk_fails_no_run() {
         assert!(sandbox.run(["/bin/true"]).unwrap().ok());
     }
     assert_eq!((audit.written(), audit.lost()), (0, 3));
+}
+
+/// Every key of a record, with the keys within.
+fn keys(value: &Value, all: &mut std::collections::BTreeSet<String>) {
+    for (key, inner) in value.as_object().into_iter().flatten() {
+        all.insert(key.clone());
+        keys(inner, all);
+    }
+}
+
+/// Of ordinary runs: each is on the page.
+#[test]
+fn the_page_has_every_key() {
+    let page = include_str!("../../../docs/telemetry.md");
+    let _watch = Watch::begin();
+    let scratch = Scratch::new();
+    let path = scratch.path().join("audit");
+    let builder = Sandbox::builder(SandboxProfile::default());
+    let sandbox = builder.audit(Audit::append_to(&path).unwrap()).build().unwrap();
+    sandbox.run(["true"]).unwrap();
+    sandbox.run(sh("kill -9 $$")).unwrap();
+    sandbox.run(["/nonexistent"]).unwrap();
+    let mut all = std::collections::BTreeSet::new();
+    records(&path).iter().for_each(|record| keys(record, &mut all));
+    assert!(all.len() > 25, "{all:?}");
+    let missing: Vec<_> = all.iter().filter(|key| !page.contains(&format!("`{key}`"))).collect();
+    assert!(missing.is_empty(), "not on the page: {missing:?}");
 }
