@@ -98,6 +98,22 @@ fn every_ending_gives_its_place_back() {
     none_is_taken(&ceiling);
 }
 
+/// An async handle outlives the result: its place is another's from the run's end on.
+#[test]
+fn a_handle_whose_run_is_over_holds_no_place() {
+    let _watch = begin();
+    let ceiling = Ceiling::new(1);
+    let sandbox = beneath(&ceiling);
+    let runtime = Way::CurrentThread.runtime().unwrap();
+    runtime.block_on(async {
+        let mut process = sandbox.start_async(sh("exit 3")).await.unwrap();
+        assert_eq!(ceiling.running(), 1);
+        assert_eq!(process.wait().await.unwrap().ending, Ending::Exited(3));
+        none_is_taken(&ceiling);
+        drop(process);
+    });
+}
+
 #[test]
 fn who_does_not_wait_is_told_that_all_are_taken() {
     let ms = Duration::from_millis;
