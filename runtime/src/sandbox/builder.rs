@@ -90,7 +90,8 @@ impl SandboxBuilder {
     /// one that has fewest, and a launcher that is lost takes its own runs along and no others.
     ///
     /// A launcher starts one run after the other; several start more at once where there are
-    /// processors for them. They share the kernel uid; limits of the
+    /// processors for them. On two processors, two launchers make for one in seven more runs a
+    /// second where runs do nothing, and more launchers for little beyond that. They share the kernel uid; limits of the
     /// [scope](crate::QuotaScope) `sandbox` hold for the runs of each launcher. An owned workspace
     /// belongs to one launcher: a sandbox that has one has no other, whatever is asked for here.
     pub fn launchers(mut self, count: usize) -> SandboxBuilder {
