@@ -23,13 +23,13 @@ use figures::{long_or, passes};
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn too_few_descriptors_give_typed_errors_and_leave_nothing() {
-    passes("few-descriptors", &[], LIMIT);
+fn too_descriptor_sweep_give_typed_errors_and_leave_nothing() {
+    passes("descriptor-sweep", &[], LIMIT);
 }
 
 #[test]
-fn too_few_processes_give_typed_errors_and_leave_nothing() {
-    passes("few-processes", &[], LIMIT);
+fn too_process_sweep_give_typed_errors_and_leave_nothing() {
+    passes("process-sweep", &[], LIMIT);
 }
 
 #[test]

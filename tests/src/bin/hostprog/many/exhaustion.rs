@@ -58,7 +58,7 @@ fn run(sandbox: &Sandbox) -> Result<(), Error> {
 }
 
 /// Of descriptors: for building a sandbox, and for a run.
-pub(super) fn few_descriptors(_arguments: &[String]) -> Outcome {
+pub(super) fn descriptor_sweep(_arguments: &[String]) -> Outcome {
     let before = world::warm()?;
     let usual = world::sandbox()?.plan().to_string();
     let mut building = Tally::new();
@@ -98,7 +98,7 @@ pub(super) fn few_descriptors(_arguments: &[String]) -> Outcome {
 }
 
 /// Of processes: the service's own limit, which counts all of its user's.
-pub(super) fn few_processes(_arguments: &[String]) -> Outcome {
+pub(super) fn process_sweep(_arguments: &[String]) -> Outcome {
     if rustix::process::geteuid().is_root() {
         crate::sys::become_ids(51_236, 51_236, &[]).map_err(text)?;
     }

@@ -8,8 +8,8 @@ use crate::Scenario;
 
 /// Every scenario about many runs.
 pub(crate) const ALL: [Scenario; 5] = [
-    ("few-descriptors", exhaustion::few_descriptors),
-    ("few-processes", exhaustion::few_processes),
+    ("descriptor-sweep", exhaustion::descriptor_sweep),
+    ("process-sweep", exhaustion::process_sweep),
     ("launchers", launchers::several),
     ("leftovers", leftovers::leftovers),
     ("leaseholder", leftovers::leaseholder),
