@@ -23,12 +23,12 @@ use figures::{long_or, passes};
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn too_descriptor_sweep_give_typed_errors_and_leave_nothing() {
+fn too_few_descriptors_give_typed_errors_and_leave_nothing() {
     passes("descriptor-sweep", &[], LIMIT);
 }
 
 #[test]
-fn too_process_sweep_give_typed_errors_and_leave_nothing() {
+fn too_few_processes_give_typed_errors_and_leave_nothing() {
     passes("process-sweep", &[], LIMIT);
 }
 

@@ -26,6 +26,10 @@ pub(super) fn several(_arguments: &[String]) -> Outcome {
         SandboxProfile::builder().workspace_directory(&directory).build().map_err(text)?;
     let sandbox = Sandbox::builder(profile).launchers(LAUNCHERS).build().map_err(text)?;
     ensure(sandbox.launchers() == LAUNCHERS, || format!("{} launchers", sandbox.launchers()))?;
+    // An owned workspace belongs to one.
+    let owner = world::default_builder().launchers(LAUNCHERS).build().map_err(text)?;
+    ensure(owner.launchers() == 1, || format!("{} with one workspace", owner.launchers()))?;
+    drop(owner);
     let mark = world::marker("launchers");
     let start = || sandbox.start(world::sleeper(&mark)).map_err(text);
     let runs = (0..RUNS).map(|_| start()).collect::<Result<Vec<_>, _>>()?;

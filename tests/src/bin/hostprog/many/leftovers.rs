@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Command as Program, Stdio};
+
+use postern::hatch::{Hatch, HatchName, RunId, Serving};
 
 use crate::world::{self, Outcome, ensure, text};
 
@@ -33,11 +36,26 @@ impl Host {
     }
 }
 
+/// A hatch that leads nowhere.
+#[derive(Debug)]
+struct Door;
+
+impl Hatch for Door {
+    fn name(&self) -> Option<&HatchName> {
+        None
+    }
+
+    fn open(&self, listener: UnixListener, _run: RunId) -> io::Result<Serving> {
+        Ok(Serving::new(move || drop(listener)))
+    }
+}
+
 /// Holds a sandbox with a run until it is killed.
 pub(super) fn leaseholder(_arguments: &[String]) -> Outcome {
-    let sandbox = world::sandbox()?;
-    let run = sandbox.start(world::sleeper("leaseholder")).map_err(text)?;
-    std::io::Write::write_all(&mut std::io::stdout(), b"ready\n").map_err(text)?;
+    let sandbox = world::default_builder().hatch(Door).build().map_err(text)?;
+    // With a directory of its own, a script and a socket in it.
+    let run = sandbox.start_bash("exec sleep 3600").map_err(text)?;
+    io::Write::write_all(&mut io::stdout(), b"ready\n").map_err(text)?;
     run.wait().map(|result| format!("{:?}", result.ending)).map_err(text)
 }
 
