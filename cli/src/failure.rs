@@ -182,6 +182,7 @@ fn sandbox(error: &postern::Error) -> Facts {
         postern::Error::Launch(error) => launch(error, plain("launch")),
         postern::Error::Unconfined(_) => plain("unconfined"),
         postern::Error::Hatches(_) => plain("hatches"),
+        postern::Error::Busy(_) => plain("busy"),
         // The library may come to know others.
         _ => plain("other"),
     }
@@ -245,7 +246,7 @@ fn launch(error: &LaunchError, plain: Facts) -> Facts {
         LaunchError::Image { cause, .. } => with(cause, plain),
         LaunchError::Prepare { object, source, .. } => {
             let object = Some(object.display().to_string()).filter(|object| !object.is_empty());
-            Facts { object, errno: source.raw_os_error(), ..plain }
+            with(&error.cause(), Facts { object, errno: source.raw_os_error(), ..plain })
         }
         _ => plain,
     }

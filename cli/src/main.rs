@@ -5,6 +5,7 @@ mod bwrap;
 mod check;
 mod demo;
 mod failure;
+mod log;
 mod pages;
 mod profile;
 mod report;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn carry_out(verb: Verb, voice: Voice) -> Result<u8, Failure> {
+    log::listen()?;
     match verb {
         Verb::Run(verb) => run::run(verb, voice),
         Verb::Python(verb) => run::python(verb, voice),

@@ -4,12 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use postern::error::CommandError;
 use postern::host::Host;
 use postern::plan::{Plan, Warning, resolve};
-use postern::{Command, Ending, ProcResult, Process, Sandbox, SandboxProfile, Stdin};
+use postern::{Audit, Command, Ending, ProcResult, Process, Sandbox, SandboxProfile, Stdin};
 
 use crate::arguments::{
     BashVerb, PlanVerb, PythonVerb, RunOptions, RunVerb, StdinChoice, WorldOptions,
@@ -105,7 +106,11 @@ impl Job {
     fn carry_out(self, voice: Voice) -> Result<u8, Failure> {
         let broken = |what| move |source| Failure::Stream { what, source };
         let signals = Signals::take(self.options.grace).map_err(broken("prepare for signals"))?;
-        let builder = Sandbox::builder(self.profile);
+        let audit = self.options.audit.as_deref().map(audit).transpose()?;
+        let mut builder = Sandbox::builder(self.profile);
+        if let Some(audit) = &audit {
+            builder = builder.audit(audit.clone());
+        }
         let built = builder.run_directories(self.is_script).single_use(true).build();
         if let Some(signal) = signals.asked() {
             return Err(Failure::Interrupted { signal: signal as i32 });
@@ -148,6 +153,11 @@ impl Job {
         if self.options.stats {
             lines.extend(report::stats(&result));
         }
+        if audit.is_some_and(|audit| audit.lost() > 0) {
+            lines.push(Line::Warning(
+                "the audit record of this run could not be written".to_owned(),
+            ));
+        }
         if !lines.is_empty() && last.is_some_and(|byte| byte != b'\n') {
             // The guest's last line has no end, and ours begins one.
             std::io::stderr().write_all(b"\n").ok();
@@ -155,6 +165,12 @@ impl Job {
         voice.say(&lines);
         Ok(code)
     }
+}
+
+/// Where the record of the run goes.
+fn audit(path: &Path) -> Result<Audit, Failure> {
+    let failed = |source| Failure::File { what: "append to", path: path.to_owned(), source };
+    Audit::append_to(path).map_err(failed)
 }
 
 type Outputs = [Option<Copying>; 2];

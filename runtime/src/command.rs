@@ -55,6 +55,7 @@ pub struct Command {
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) input: Input,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) queue_timeout: Option<Duration>,
     pub(crate) output_bytes_max: Option<u64>,
     pub(crate) merge_output: bool,
     pub(crate) private_files: Vec<(OsString, Arc<Vec<u8>>)>,
@@ -147,6 +148,14 @@ impl Command {
     /// How long the run may take from its start until everything in it is killed; default no limit.
     pub fn timeout(mut self, timeout: Duration) -> Command {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long the run may wait for its place under the sandbox's ceiling, instead of
+    /// [what the ceiling says](crate::Ceiling::queue_timeout); zero: not at all. No part of
+    /// [`Command::timeout`].
+    pub fn queue_timeout(mut self, timeout: Duration) -> Command {
+        self.queue_timeout = Some(timeout);
         self
     }
 

@@ -9,6 +9,9 @@ struct GettingStarted;
 #[doc = include_str!("../../docs/running.md")]
 struct Running;
 
+#[doc = include_str!("../../docs/telemetry.md")]
+struct Telemetry;
+
 #[cfg(feature = "tokio")]
 #[doc = include_str!("../../docs/embedding.md")]
 struct Embedding;

@@ -9,6 +9,7 @@
 //! can be printed and tested; a [`Sandbox`] carries it out and runs commands in it.
 
 mod attest;
+mod ceiling;
 mod cgroup;
 pub mod check;
 mod command;
@@ -28,6 +29,7 @@ mod run_directory;
 mod sandbox;
 mod script;
 mod sys;
+mod telemetry;
 mod verify;
 pub mod walls;
 mod workspace;
@@ -36,6 +38,7 @@ pub use attest::{
     Attestation, AttestedCapabilities, AttestedDescriptor, AttestedMount, AttestedNamespace,
     AttestedRlimit,
 };
+pub use ceiling::Ceiling;
 pub use cgroup::{CgroupGap, CgroupSupport, CgroupUsage, Controller, LimitHit};
 pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
 pub use enforcement::{Enforcement, LandlockUse};
@@ -56,5 +59,6 @@ pub use result::{Ending, ProcResult, Usage};
 /// The signals that [`Process::signal`] takes.
 pub use rustix::process::Signal;
 pub use sandbox::{LAUNCH_TIMEOUT, Sandbox, SandboxBuilder};
+pub use telemetry::{AUDIT_LINE_BYTES_MAX, Audit, SandboxId};
 pub use verify::available;
 pub use workspace::WorkspaceDir;

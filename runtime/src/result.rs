@@ -37,6 +37,8 @@ pub enum Ending {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
+    /// Time spent waiting for a place under the [ceiling](crate::Ceiling), before everything else.
+    pub queued: Duration,
     /// From the request until everything was gone.
     pub wall: Duration,
     /// Processor time in user mode, of the program and the children it waited for.

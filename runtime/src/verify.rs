@@ -16,6 +16,7 @@ use crate::host::small_file;
 use crate::process::Run;
 use crate::profile::SandboxProfile;
 use crate::sandbox::{Attest, Live, Sandbox};
+use crate::telemetry::events;
 
 /// How long a run may take to build its walls.
 const CONFINED: Duration = Duration::from_secs(10);
@@ -40,7 +41,10 @@ impl Sandbox {
         let (violations, enforcement, ()) = self.inspect(|_| ())?;
         match violations.is_empty() {
             true => Ok(enforcement),
-            false => Err(Error::Unconfined(violations)),
+            false => {
+                events::unconfined(self.id(), &violations);
+                Err(Error::Unconfined(violations))
+            }
         }
     }
 
@@ -77,6 +81,7 @@ impl Sandbox {
         violations.extend(ungrouped);
         if !violations.is_empty() {
             run.kill();
+            events::unconfined(self.id(), &violations);
             return Err(Error::Unconfined(violations));
         }
         run.learn_enforcement(run.enforcement().with_attestation(attestation.clone()));

@@ -30,7 +30,7 @@ use Maker::{Anybody, Root};
 /// A scenario with its arguments, who can make its host, and what is met there.
 type Row = (&'static [&'static str], Maker, &'static str);
 
-const ROWS: [Row; 28] = [
+const ROWS: [Row; 30] = [
     (&["no-user-namespaces"], Anybody, "step CloneLauncher errno 28 cause user-namespaces-limited"),
     (&["no-more-processes"], Anybody, "step CloneLauncher errno 11 cause process-limit"),
     (&["chroot"], Anybody, "step CloneLauncher errno 1 cause chroot"),
@@ -84,6 +84,8 @@ const ROWS: [Row; 28] = [
     (&["keys-used-up"], Anybody, "step Keyring errno 122 cause keyring-quota"),
     (&["landlock-layers"], Anybody, "step LandlockDomain errno 7 cause landlock-layers"),
     (&["too-many-runs"], Anybody, "step TooManyRuns errno 11 cause too-many-runs"),
+    (&["no-more-descriptors"], Anybody, "prepare errno 24 cause descriptor-limit"),
+    (&["refuse", "unshare", "12"], Anybody, "step AheadNamespaces errno 12 cause memory"),
     // Refused before anything is started, or for want of an id.
     (&["workspace-file"], Anybody, "refused not-directory"),
     (&["small-range"], Anybody, "refused no-id-range"),

@@ -18,6 +18,8 @@ mod seccomp;
 mod signals;
 #[path = "cli/streams.rs"]
 mod streams;
+#[path = "cli/telemetry.rs"]
+mod telemetry;
 #[path = "cli/words.rs"]
 mod words;
 

@@ -16,6 +16,8 @@ mod address_space;
 mod attack;
 #[path = "runs/cancelled.rs"]
 mod cancelled;
+#[path = "runs/ceiling.rs"]
+mod ceiling;
 #[path = "runs/ending.rs"]
 mod ending;
 #[path = "runs/input.rs"]

@@ -9,6 +9,8 @@ mod packages;
 mod pages;
 #[path = "tidy/sources.rs"]
 mod sources;
+#[path = "tidy/telemetry.rs"]
+mod telemetry;
 #[path = "tidy/tree.rs"]
 mod tree;
 

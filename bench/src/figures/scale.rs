@@ -13,32 +13,38 @@ pub(crate) fn rate(setting: &Setting) -> Outcome<Vec<Table>> {
     const TURNS: usize = 3;
     let span = Duration::from_secs_f64(setting.seconds);
     let world = &setting.world;
-    let shared = world.sandbox()?;
+    let (shared, two) = (world.sandbox()?, world.builder(0)?.launchers(2).build()?);
     let mut table = Table::new("launches per second, sustained", "1/s; ratio to bwrap");
     for workers in [1, 2, 4] {
-        let mut rates = [const { Vec::new() }; 3];
+        let mut rates = [const { Vec::new() }; 4];
         for _ in 0..TURNS {
-            let [bwrap, ours, apart] = &mut rates;
+            let [bwrap, ours, pair, apart] = &mut rates;
             bwrap.push(sustain(workers, span, || {
                 let mut peer = world.peer()?;
                 Ok(move || peer.run().map(drop))
             })?);
             ours.push(sustain(workers, span, || Ok(|| run_ours(&shared).map(drop)))?);
+            pair.push(sustain(workers, span, || Ok(|| run_ours(&two).map(drop)))?);
             apart.push(sustain(workers, span, || {
                 let sandbox = world.sandbox()?;
                 Ok(move || run_ours(&sandbox).map(drop))
             })?);
         }
-        let [bwrap, ours, apart] = &rates;
-        let names = ["bwrap", "postern, one sandbox", "postern, a sandbox each"];
+        let [bwrap, ours, pair, apart] = &rates;
+        let names = [
+            "bwrap",
+            "postern, one sandbox",
+            "postern, one sandbox with two launchers",
+            "postern, a sandbox each",
+        ];
         let mut ratios = Vec::new();
-        for (name, values) in names.into_iter().zip([bwrap, ours, apart]) {
+        for (name, values) in names.into_iter().zip([bwrap, ours, pair, apart]) {
             let ratio = Spread::of(values.iter().zip(bwrap).map(|(own, bwrap)| own / bwrap));
             let name = format!("{workers} workers, {name}");
             table.row_with(name, Spread::of(values.iter().copied()), ratio);
             ratios.push(ratio.p50);
         }
-        if let ([_, ours, _], 2) = (ratios.as_slice(), workers) {
+        if let ([_, ours, ..], 2) = (ratios.as_slice(), workers) {
             table.promise("times bwrap's rate with 2 workers", *ours, 3.5, 5.0);
         }
     }

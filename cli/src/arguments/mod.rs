@@ -108,6 +108,9 @@ second INT. A signal that was ignored when postern started, as after nohup, stay
 Input: stdin is read ahead of the program, and what the program does not take is lost, so that a \
 loop which reads its list from stdin needs --stdin null.
 
+With POSTERN_LOG set to error, warn, info, debug or trace in the environment, what postern does is \
+told on stderr, down to that level.
+
 With --json, one object on stdout at the end:
   returncode   the exit status, a number
   ending       how it ended: {kind: exited, code}, {kind: signaled, signal}, {kind: killed, signal},

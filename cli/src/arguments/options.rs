@@ -171,6 +171,12 @@ pub(crate) struct RunOptions {
     /// [default: output is passed through] [example: --json]
     #[arg(long)]
     pub(crate) json: bool,
+    /// Append a record of the run to this file when it has ended: one JSON object on one line, with
+    /// what was run, how it ended, what it used and what held it, and nothing that it wrote.
+    ///
+    /// [default: no record] [example: --audit /var/log/postern.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
     /// Bytes kept of stdout and of stderr, each; more is dropped. Without --json all of it is
     /// passed through.
     ///

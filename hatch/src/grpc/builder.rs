@@ -11,6 +11,7 @@ use super::error::GrpcHatchError;
 use super::group::{HatchGroup, Runtime};
 use super::limits::Limits;
 use super::method::{self, Shown};
+use super::rate::Rate;
 use super::refusals::Refusals;
 use super::{GrpcHatch, HatchService, Inner, Route, descriptors};
 use crate::HatchName;
@@ -184,6 +185,7 @@ impl GrpcHatchBuilder {
             limits: self.limits,
             runtime: self.runtime.unwrap_or_else(|| Runtime::Group(HatchGroup::new())),
             refusals: Refusals::default(),
+            not_accepting: Rate::default(),
         };
         Ok(GrpcHatch { inner: Arc::new(inner) })
     }

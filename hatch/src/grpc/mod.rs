@@ -13,6 +13,7 @@ mod group;
 mod limits;
 mod messages;
 mod method;
+mod rate;
 mod refusals;
 mod reply;
 mod run;
@@ -41,6 +42,7 @@ pub use group::HatchGroup;
 use crate::{Hatch, HatchName, RunId, Serving};
 use group::Runtime;
 use limits::Limits;
+use rate::Rate;
 use refusals::Refusals;
 
 /// What [`GrpcHatchBuilder::add_service`] takes: every server that tonic generates is one, also
@@ -109,6 +111,8 @@ struct Inner {
     limits: Limits,
     runtime: Runtime,
     refusals: Refusals,
+    /// Of connections that could not be accepted.
+    not_accepting: Rate,
 }
 
 impl GrpcHatch {

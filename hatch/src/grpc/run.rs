@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Display};
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::net::{Shutdown, shutdown};
@@ -97,6 +98,19 @@ impl Run {
     /// Counts and logs what the guest was refused.
     pub(super) fn refuse(&self, what: &dyn Display) {
         self.hatch.refusals.add(self.hatch.name.as_ref(), self.id, what);
+    }
+
+    /// Logs that a connection could not be accepted, which a guest may bring about.
+    pub(super) fn tell_not_accepting(&self, error: &io::Error) {
+        let Some(unlogged) = self.hatch.not_accepting.turn() else { return };
+        tracing::warn!(
+            name: "hatch.not_accepting",
+            target: "postern",
+            run = %self.id,
+            %error,
+            unlogged,
+            "hatch cannot accept a connection"
+        );
     }
 
     /// Ends everything. When this returns nothing is read or written any more, even if a handler

@@ -94,7 +94,7 @@ async fn accept(run: Arc<Run>, listener: UnixListener, handlers: Place) {
                 give_way().await;
             }
             Err(error) => {
-                tracing::warn!(run = %run.id(), %error, "hatch cannot accept a connection");
+                run.tell_not_accepting(&error);
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -113,7 +113,13 @@ async fn connection(run: Arc<Run>, socket: UnixStream, place: Place) {
     let handlers = Handlers { run: Arc::clone(&run), end, time, place };
     let connection = http2(limits, handlers).serve_connection(wire, Gate(Arc::clone(&run)));
     if let Some(Err(error)) = run.ending().run_until_cancelled(connection).await {
-        tracing::debug!(run = %run.id(), %error, "connection to the hatch closed");
+        tracing::debug!(
+            name: "hatch.closed",
+            target: "postern",
+            run = %run.id(),
+            %error,
+            "connection to the hatch closed"
+        );
     }
 }
 

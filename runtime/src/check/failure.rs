@@ -47,7 +47,7 @@ impl Failure {
                 "it launches, and what stands is not what the profile promises",
                 "see the findings that failed",
             ),
-            Error::Probe(_) | Error::Command(_) | Error::Hatches(_) => failure,
+            Error::Probe(_) | Error::Command(_) | Error::Hatches(_) | Error::Busy(_) => failure,
         }
     }
 
@@ -67,7 +67,8 @@ impl Failure {
                 object: Some(object.display().to_string()).filter(|object| !object.is_empty()),
                 errno: source.raw_os_error(),
                 ..self
-            },
+            }
+            .because(error.cause().as_ref(), executable),
             LaunchError::MapTool { .. } => self.known(
                 "map-tool",
                 "the set-uid tool that writes subordinate ids into a map did not do it",

@@ -53,7 +53,7 @@ struct Row {
 }
 
 /// The first row that holds is the answer, so that the more certain come first.
-static ROWS: [Row; 20] = [
+static ROWS: [Row; 22] = [
     Row {
         cause: Cause {
             name: "user-namespaces-limited",
@@ -265,7 +265,32 @@ static ROWS: [Row; 20] = [
         },
         holds: |s| s.step == Step::TooManyRuns,
     },
+    Row { cause: DESCRIPTOR_LIMIT, holds: |s| scarce(s.errno) == Some(DESCRIPTOR_LIMIT) },
+    Row { cause: MEMORY, holds: |s| scarce(s.errno) == Some(MEMORY) },
 ];
+
+const DESCRIPTOR_LIMIT: Cause = Cause {
+    name: "descriptor-limit",
+    text: "the service has as many descriptors open as its limit (ulimit -n) or the machine \
+           (fs.file-max) allows",
+    fix: "raise that limit, or have fewer runs at once (a `Ceiling`)",
+};
+
+const MEMORY: Cause = Cause {
+    name: "memory",
+    text: "the kernel has no memory for it: the machine's or that of the service's cgroup \
+           (memory.max) is used up",
+    fix: "give the service more, or have fewer runs at once (a `Ceiling`)",
+};
+
+/// What there is too little of, where the errno alone says so.
+pub(super) const fn scarce(errno: i32) -> Option<Cause> {
+    match errno {
+        libc::EMFILE | libc::ENFILE => Some(DESCRIPTOR_LIMIT),
+        libc::ENOMEM => Some(MEMORY),
+        _ => None,
+    }
+}
 
 /// The likely cause, where a row of the table holds.
 pub(crate) fn likely(symptom: &Symptom<'_>) -> Option<Cause> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use postern_init::step::Step;
 
-use super::cause::Cause;
+use super::cause::{Cause, scarce};
 use crate::error::Shown as _;
 use crate::launch::ImageSource;
 
@@ -128,15 +128,36 @@ pub enum LaunchError {
     WorkspaceLost,
 }
 
+impl LaunchError {
+    /// What on this host is the likely cause, where one is known.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Step(failure) => failure.cause,
+            Self::Image { cause, .. } => *cause,
+            Self::Prepare { source, .. } => source.raw_os_error().and_then(scarce),
+            Self::MapTool { .. }
+            | Self::NoFreeId { .. }
+            | Self::Filter(_)
+            | Self::Deadline { .. }
+            | Self::LauncherLost { .. }
+            | Self::Forked
+            | Self::WorkspaceLost => None,
+        }
+    }
+}
+
 impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Step(failure) => failure.fmt(f),
-            Self::Prepare { what, object, source } if object.as_os_str().is_empty() => {
-                write!(f, "cannot {what}: {source}")
-            }
             Self::Prepare { what, object, source } => {
-                write!(f, "cannot {what} ({}): {source}", object.shown())
+                write!(f, "cannot {what}")?;
+                if !object.as_os_str().is_empty() {
+                    write!(f, " ({})", object.shown())?;
+                }
+                write!(f, ": {source}")?;
+                self.cause().map_or(Ok(()), |cause| write!(f, "; {cause}"))
             }
             Self::Image { attempts, cause } => {
                 f.write_str("cannot start the launcher in any way")?;

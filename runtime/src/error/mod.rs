@@ -1,5 +1,6 @@
 //! Every way a sandbox can fail, as facts: operation, object, errno, likely cause, fix.
 
+mod busy;
 mod cause;
 mod command;
 mod fixes;
@@ -11,6 +12,7 @@ mod shown;
 
 use core::fmt;
 
+pub use busy::Busy;
 pub use cause::{Cause, causes};
 pub(crate) use cause::{Symptom, likely};
 pub use command::CommandError;
@@ -36,6 +38,8 @@ pub enum Error {
     Command(CommandError),
     /// The hatches cannot stand side by side; nothing was started.
     Hatches(HatchConflict),
+    /// Every place under the ceiling was taken; nothing was started.
+    Busy(Busy),
     /// A launch failed; nothing of it is left.
     Launch(LaunchError),
     /// What the kernel enforces is not what was planned.
@@ -76,6 +80,7 @@ impl fmt::Display for Error {
             Self::Probe(error) => error.fmt(f),
             Self::Command(error) => error.fmt(f),
             Self::Hatches(conflict) => conflict.fmt(f),
+            Self::Busy(busy) => busy.fmt(f),
             Self::Launch(error) => error.fmt(f),
             Self::Unconfined(violations) => {
                 f.write_str("the sandbox is not what was planned")?;
@@ -88,7 +93,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Refused(_) | Self::Hatches(_) | Self::Unconfined(_) => None,
+            Self::Refused(_) | Self::Hatches(_) | Self::Busy(_) | Self::Unconfined(_) => None,
             Self::Probe(error) => error.source(),
             Self::Command(error) => error.source(),
             Self::Launch(error) => error.source(),
@@ -117,6 +122,12 @@ impl From<CommandError> for Error {
 impl From<HatchConflict> for Error {
     fn from(conflict: HatchConflict) -> Error {
         Error::Hatches(conflict)
+    }
+}
+
+impl From<Busy> for Error {
+    fn from(busy: Busy) -> Error {
+        Error::Busy(busy)
     }
 }
 

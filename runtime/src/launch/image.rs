@@ -1,15 +1,21 @@
 //! Where the launcher's executable comes from: an installed copy, a sealed memfd, a private file.
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use postern_launcher::IMAGE;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals,
+    flock, memfd_create, mkdirat, openat, unlinkat,
+};
+
+use super::leftovers::{Kind, sweep};
 
 /// How the launcher was started, as the enforcement report names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,47 +132,135 @@ fn new_memfd() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Nothing of it is left in the directory by the time it is returned.
+/// Nothing of it is left in the directory by the time it is returned, and where the file system can
+/// make files without a name nothing of it ever was there.
 fn private_file() -> io::Result<OwnedFd> {
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let name = format!("postern-launcher-{}-{count}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    fs::DirBuilder::new().mode(0o700).create(&directory)?;
-    let opened = write_and_open(&directory.join("launcher"));
-    let removed = fs::remove_dir_all(&directory);
+    let directory = std::env::temp_dir();
+    unnamed_file(&directory).or_else(|_| named_file(&directory))
+}
+
+fn unnamed_file(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(directory, flags, Mode::RUSR | Mode::XUSR)?);
+    file.write_all(IMAGE)?;
+    // What is open for writing cannot be executed.
+    let readable = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    drop(file);
+    Ok(readable.into())
+}
+
+/// A directory in which a host that was killed has left its file.
+const STALE: Kind = Kind {
+    is_name: |name| {
+        let numbers = name.strip_prefix(NAME).and_then(|rest| rest.split_once('-'));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        numbers.is_some_and(|(pid, count)| is_number(pid) && is_number(count))
+    },
+    file_type: FileType::Directory,
+    mode: 0o700,
+    holds: &[FILE],
+};
+
+/// How the names of private directories begin; a pid and a number follow.
+const NAME: &str = "postern-launcher-";
+const FILE: &CStr = c"launcher";
+
+/// In a directory that is locked while it is there.
+fn named_file(parent: &Path) -> io::Result<OwnedFd> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = openat(CWD, parent, flags, Mode::empty())?;
+    sweep(parent.as_fd(), STALE);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{NAME}{}-{count}", std::process::id());
+    mkdirat(&parent, &name, Mode::RWXU)?;
+    let opened = openat(&parent, &name, DIRECTORY, Mode::empty()).map_err(io::Error::from);
+    let opened = opened.and_then(|directory| {
+        // Somebody else who sweeps may hold it for a moment, and takes it away: then this fails.
+        flock(&directory, FlockOperation::LockExclusive)?;
+        let file = write_and_open(&directory);
+        unlinkat(&directory, FILE, AtFlags::empty()).ok();
+        file
+    });
+    let removed = unlinkat(&parent, &name, AtFlags::REMOVEDIR);
     let file = opened?;
     removed?;
     Ok(file.into())
 }
 
-fn write_and_open(path: &Path) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o500).open(path)?;
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn write_and_open(directory: &OwnedFd) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut file = File::from(openat(directory, FILE, flags, Mode::RUSR | Mode::XUSR)?);
     file.write_all(IMAGE)?;
     drop(file);
-    File::open(path)
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(directory, FILE, flags, Mode::empty())?))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn each_way_that_needs_no_installation_gives_the_image() {
-        for source in [ImageSource::Memfd, ImageSource::PrivateFile] {
-            let fd = open(source).unwrap().unwrap();
+        let directory = std::env::temp_dir();
+        let rows = [
+            ("memfd", open(ImageSource::Memfd).unwrap().unwrap()),
+            ("private file", open(ImageSource::PrivateFile).unwrap().unwrap()),
+            ("unnamed", unnamed_file(&directory).unwrap()),
+            ("named", named_file(&directory).unwrap()),
+        ];
+        for (name, fd) in rows {
             let mut bytes = Vec::new();
-            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
-            File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
-            assert_eq!(bytes, IMAGE, "{source:?}");
+            let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            File::open(&path).unwrap().read_to_end(&mut bytes).unwrap();
+            assert_eq!(bytes, IMAGE, "{name}");
+            // Nobody has it open for writing.
+            #[expect(clippy::disallowed_methods, reason = "whether the kernel executes it")]
+            let ended = std::process::Command::new(&path).output();
+            assert_ne!(ended.err().and_then(|e| e.raw_os_error()), Some(libc::ETXTBSY), "{name}");
+        }
+    }
+
+    /// What a host leaves that is killed while its file has a name.
+    #[test]
+    fn a_directory_that_nobody_holds_is_removed_by_the_next_file() {
+        let parent = std::env::temp_dir().join(format!("postern-sweep-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        let stale = parent.join("postern-launcher-1-0");
+        fs::create_dir(&stale).unwrap();
+        fs::set_permissions(&stale, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        fs::write(stale.join("launcher"), IMAGE).unwrap();
+        drop(named_file(&parent).unwrap());
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
+        fs::remove_dir(&parent).unwrap();
+    }
+
+    #[test]
+    fn names_of_others_are_not_taken_for_ours() {
+        let rows = [
+            ("postern-launcher-12-0", true),
+            ("postern-launcher-12", false),
+            ("postern-launcher-12-", false),
+            ("postern-launcher--1", false),
+            ("postern-launcher-12-0.bak", false),
+            ("postern-launcher-notes", false),
+            ("launcher-12-0", false),
+        ];
+        for (name, is_ours) in rows {
+            assert_eq!((STALE.is_name)(name), is_ours, "{name}");
         }
     }
 
     #[test]
     fn a_sealed_memfd_cannot_be_written() {
         let fd = open(ImageSource::Memfd).unwrap().unwrap();
-        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
         assert_eq!(file.write(b"x").unwrap_err().raw_os_error(), Some(libc::EPERM));
     }

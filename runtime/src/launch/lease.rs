@@ -1,7 +1,8 @@
 //! One kernel uid per sandbox, leased among all users of this library on the machine.
 //!
 //! A lease is a lock on a file named after the id. It ends with the process that holds it, however
-//! that ends, and a file that stays behind is one that nobody holds. An id is not given out while
+//! that ends, and a file that stays behind is one that nobody holds, which the next service to start
+//! removes. An id is not given out while
 //! processes of it exist, so that two services that disagree about the directory still get two ids;
 //! nothing is read from the files.
 
@@ -9,7 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, openat,
@@ -17,6 +18,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::{Uid, geteuid, getpriority_user};
+
+use super::leftovers::{Kind, sweep};
 
 /// The environment variable that moves the runtime directory.
 ///
@@ -52,7 +55,26 @@ pub(super) enum LeaseError {
 
 /// Leases an id from an inclusive range, starting anywhere in it.
 pub(super) fn take(first: u32, last: u32) -> Result<Lease, LeaseError> {
-    take_in(&runtime_directory(), first, last)
+    static SWEEP: Once = Once::new();
+    let root = runtime_directory();
+    SWEEP.call_once(|| sweep_in(&root));
+    take_in(&root, first, last)
+}
+
+/// A file of which nobody holds the lock.
+const STALE: Kind = Kind {
+    is_name: |name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()),
+    file_type: FileType::RegularFile,
+    mode: 0o600,
+    holds: &[],
+};
+
+/// Removes what killed services have left. Once a process: it looks at every lease there is.
+fn sweep_in(root: &Path) {
+    // Whoever leases next says what is wrong with the directory.
+    if let Ok(directory) = directory(root) {
+        sweep(directory.as_fd(), STALE);
+    }
 }
 
 fn take_in(root: &Path, first: u32, last: u32) -> Result<Lease, LeaseError> {

@@ -7,6 +7,7 @@ pub(crate) mod encode;
 mod image;
 mod landlock;
 mod lease;
+mod leftovers;
 mod map_tools;
 mod object;
 pub(crate) mod socket;
@@ -17,6 +18,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -49,6 +51,8 @@ pub(crate) struct Launcher {
     /// The process that started it: a forked copy must not end it.
     owner: Pid,
     pub(crate) ids: KernelIds,
+    /// Freed after the launcher is gone, so that the id is not given out while in use.
+    _lease: Option<Arc<Lease>>,
     pub(crate) image: ImageSource,
     pub(crate) passed_over: Vec<ImageSource>,
     pub(crate) facts: u32,
@@ -57,8 +61,20 @@ pub(crate) struct Launcher {
     pub(crate) exports: Vec<OwnedFd>,
     /// Nobody waits for its end.
     left: AtomicBool,
-    /// Freed after the launcher is gone, so that the id is not given out while in use.
-    _lease: Option<Lease>,
+}
+
+/// The kernel ids of a sandbox, which its launchers share: leased until the last of them is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Ids {
+    kernel: KernelIds,
+    lease: Option<Arc<Lease>>,
+}
+
+impl Ids {
+    /// Those that the plan names, or a pair that nobody uses.
+    pub(crate) fn take(identity: &Identity) -> Result<Ids, LaunchError> {
+        take_ids(identity)
+    }
 }
 
 /// The guest's ids as the host's kernel sees them.
@@ -100,9 +116,9 @@ impl Launcher {
         plan: &Plan,
         host: &Host,
         options: Options,
+        Ids { kernel: ids, lease }: Ids,
     ) -> Result<Launcher, LaunchError> {
         let deadline = Instant::now() + options.deadline;
-        let (ids, lease) = take_ids(&plan.identity)?;
         let numbers = numbers(plan, host, ids, options);
         let filter = plan.seccomp.native_program().map_err(LaunchError::Filter)?;
         let policy = plan.seccomp_policy.as_ref().map(UserPolicy::program);
@@ -115,13 +131,13 @@ impl Launcher {
             control: spawned.control,
             owner: rustix::process::getpid(),
             ids,
+            _lease: lease,
             image: spawned.image,
             passed_over: spawned.passed_over,
             facts: 0,
             outer_filters: own_filters(),
             exports: Vec::new(),
             left: AtomicBool::new(false),
-            _lease: lease,
         };
         launcher.hand_over(&setup)?;
         launcher.wait_ready(plan, deadline, options.deadline)?;
@@ -253,7 +269,7 @@ fn sealed(name: &str, bytes: &[u8]) -> Result<OwnedFd, LaunchError> {
     make().map_err(|source| prepare("make a memfd", source))
 }
 
-fn take_ids(identity: &Identity) -> Result<(KernelIds, Option<Lease>), LaunchError> {
+fn take_ids(identity: &Identity) -> Result<Ids, LaunchError> {
     let (uid, lease) = match identity.kernel_uid {
         KernelId::Own(id) | KernelId::Fixed(id) => (id, None),
         KernelId::Leased { first, last } => {
@@ -263,7 +279,7 @@ fn take_ids(identity: &Identity) -> Result<(KernelIds, Option<Lease>), LaunchErr
                     LaunchError::Prepare { what: "lease a kernel uid", object, source }
                 }
             })?;
-            (lease.id, Some(lease))
+            (lease.id, Some(Arc::new(lease)))
         }
     };
     let gid = match (identity.kernel_gid, identity.kernel_uid) {
@@ -274,7 +290,7 @@ fn take_ids(identity: &Identity) -> Result<(KernelIds, Option<Lease>), LaunchErr
         }
         (KernelId::Leased { first, .. }, KernelId::Own(_) | KernelId::Fixed(_)) => first,
     };
-    Ok((KernelIds { uid, gid }, lease))
+    Ok(Ids { kernel: KernelIds { uid, gid }, lease })
 }
 
 /// The launcher's id in a user namespace whose maps the service writes.

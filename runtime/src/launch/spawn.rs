@@ -95,8 +95,12 @@ fn spawn_from(
     let null = File::options().read(true).write(true).open("/dev/null");
     let null = null.map_err(prepare("open /dev/null"))?;
     let high = |fd: BorrowedFd<'_>| {
-        fcntl_dupfd_cloexec(fd, FIRST_FREE_FD)
-            .map_err(|errno| prepare("duplicate a descriptor")(errno.into()))
+        fcntl_dupfd_cloexec(fd, FIRST_FREE_FD).map_err(|errno| {
+            // The kernel's word for a limit that is below the number asked for.
+            let limited = errno == rustix::io::Errno::INVAL;
+            let errno = if limited { rustix::io::Errno::MFILE } else { errno };
+            prepare("duplicate a descriptor")(errno.into())
+        })
     };
     let (control, host) = (high(theirs.as_fd())?, high(host.as_fd())?);
     let (image, null) = (high(image.as_fd())?, high(null.as_fd())?);

@@ -172,7 +172,7 @@ impl Process {
         // Nobody can write to it any more.
         self.close_stdin();
         while !matches!(self.run.turn(Taking::All, Wait::Yes)?, Turn::Done) {}
-        self.run.finish()
+        self.run.conclude()
     }
 
     /// As [`Process::wait`], with a time limit from now besides the command's own, and a cap on

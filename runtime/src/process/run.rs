@@ -1,6 +1,7 @@
 //! The core of a live run, which the blocking and the async handle share: what happened, what is
 //! due, what comes next. It waits only as long as it is told to.
 
+mod attended;
 mod confined;
 mod dues;
 
@@ -28,6 +29,7 @@ use crate::launch::socket::{self, Incoming};
 use crate::plan::Plan;
 use crate::result::{ProcResult, Usage};
 use crate::run_directory::RunDirectory;
+use crate::telemetry::Attendance;
 
 /// What a [`Run`] is made of.
 pub(crate) struct Parts {
@@ -75,6 +77,8 @@ pub(crate) struct Run {
     /// When streams that a stranger holds are given up.
     drain_at: Option<Instant>,
     asked: Arc<Asked>,
+    /// From its start on.
+    attendance: Option<Attendance>,
     /// The process that started it.
     owner: Pid,
 }
@@ -105,6 +109,7 @@ impl Run {
             answer_at: None,
             drain_at: None,
             asked: Arc::default(),
+            attendance: None,
             owner: rustix::process::getpid(),
         }
     }
@@ -265,7 +270,7 @@ impl Run {
     }
 
     /// What the run came to, once a turn has said that it is done.
-    pub(crate) fn finish(&mut self) -> Result<ProcResult, Error> {
+    fn finish(&mut self) -> Result<ProcResult, Error> {
         if let Some(failure) = self.end.failure.take() {
             return Err(failure.into());
         }

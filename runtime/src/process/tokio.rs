@@ -289,7 +289,7 @@ impl AsyncProcess {
     pub async fn wait(&mut self) -> Result<ProcResult, Error> {
         self.close_stdin();
         self.turn(Taking::All).await?;
-        self.run.finish()
+        self.run.conclude()
     }
 
     /// As [`Process::communicate`](super::Process::communicate).

@@ -1,18 +1,22 @@
 //! What a sandbox is built from; checks, and leaves the work to the launcher.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use postern_hatch::Hatch;
 
+use super::launchers::Launchers;
 use super::live::Live;
 use super::{LAUNCH_TIMEOUT, Sandbox};
+use crate::ceiling::Ceiling;
 use crate::error::{Error, HatchConflict, LaunchError};
 use crate::hatches::{SharedHatch, places};
 use crate::host::Host;
-use crate::launch::Options;
+use crate::launch::{Ids, Options};
 use crate::plan::{self, Wants};
 use crate::profile::{SandboxProfile, Workspace, WorkspaceAccess};
+use crate::telemetry::{Audit, SandboxId, Teller, events};
 use crate::workspace::WorkspaceDir;
 
 /// Builds a [`Sandbox`].
@@ -24,6 +28,9 @@ pub struct SandboxBuilder {
     run_directories: bool,
     single_use: bool,
     hatches: Vec<SharedHatch>,
+    ceiling: Option<Ceiling>,
+    launchers: NonZeroUsize,
+    audit: Option<Audit>,
 }
 
 impl SandboxBuilder {
@@ -34,6 +41,9 @@ impl SandboxBuilder {
             run_directories: true,
             single_use: false,
             hatches: Vec::new(),
+            ceiling: None,
+            launchers: NonZeroUsize::MIN,
+            audit: None,
         }
     }
 
@@ -69,6 +79,32 @@ impl SandboxBuilder {
         self
     }
 
+    /// How many runs there may be at once, in this sandbox and all others that are given this
+    /// ceiling or a clone of it; further ones wait, first come, first served. Default none.
+    pub fn ceiling(mut self, ceiling: Ceiling) -> SandboxBuilder {
+        self.ceiling = Some(ceiling);
+        self
+    }
+
+    /// How many launchers share the runs of this sandbox; default 1, and 0 is 1. Each run goes to the
+    /// one that has fewest, and a launcher that is lost takes its own runs along and no others.
+    ///
+    /// A launcher starts one run after the other; several start more at once where there are
+    /// processors for them. On two processors, two launchers make for one in seven more runs a
+    /// second where runs do nothing, and more launchers for little beyond that. They share the kernel uid; limits of the
+    /// [scope](crate::QuotaScope) `sandbox` hold for the runs of each launcher. An owned workspace
+    /// belongs to one launcher: a sandbox that has one has no other, whatever is asked for here.
+    pub fn launchers(mut self, count: usize) -> SandboxBuilder {
+        self.launchers = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
+        self
+    }
+
+    /// Writes a record of each run, when it has ended; default none. See [`Audit`].
+    pub fn audit(mut self, audit: Audit) -> SandboxBuilder {
+        self.audit = Some(audit);
+        self
+    }
+
     /// Looks at the machine, makes the plan, starts the launcher and waits until its root stands.
     ///
     /// # Errors
@@ -76,6 +112,23 @@ impl SandboxBuilder {
     /// [`Error::Hatches`] when the hatches do;
     /// [`Error::Launch`] when a step fails. Nothing is left behind either way.
     pub fn build(self) -> Result<Sandbox, Error> {
+        let (id, began) = (SandboxId::next(), Instant::now());
+        let building = events::building(id).entered();
+        let built = self.build_as(id);
+        match &built {
+            Ok(sandbox) => {
+                if let Some(live) = sandbox.launchers.any() {
+                    events::sandbox_built(id, live.enforcement(), began.elapsed());
+                }
+                events::sandbox_weaker(id, &sandbox.plan.warnings);
+            }
+            Err(error) => events::sandbox_not_built(id, error),
+        }
+        drop(building);
+        built
+    }
+
+    fn build_as(self, id: SandboxId) -> Result<Sandbox, Error> {
         places(&self.hatches)?;
         if !self.hatches.is_empty() && !self.run_directories {
             return Err(HatchConflict::NoRunDirectories.into());
@@ -85,17 +138,34 @@ impl SandboxBuilder {
         let plan = plan::resolve_with(&self.profile, &host, wants)?;
         open_workspace(&self.profile)?;
         let options = Options { deadline: self.launch_timeout, single_use: self.single_use };
-        let (live, workspace) = Live::start(&plan, &host, options)?;
+        let ids = Ids::take(&plan.identity)?;
+        let (first, workspace) = Live::start(&plan, &host, options, ids.clone())?;
+        let first = started(id, first);
+        let more = if workspace.is_some() { 0 } else { self.launchers.get() - 1 };
+        let others = std::iter::repeat_with(|| {
+            let (live, _) = Live::start(&plan, &host, options, ids.clone())?;
+            Ok::<_, Error>(started(id, live))
+        });
+        let others = others.take(more).collect::<Result<_, _>>()?;
         Ok(Sandbox {
             plan: Arc::new(plan),
             python: self.profile.python_program(),
             host,
             options,
-            current: Mutex::new(Some(Arc::new(live))),
+            launchers: Launchers::new(first, others),
+            ids,
             workspace: workspace.map(WorkspaceDir::new),
             hatches: self.hatches,
+            ceiling: self.ceiling,
+            teller: Teller::new(id, self.audit),
         })
     }
+}
+
+/// A launcher that was started; it is told of.
+pub(super) fn started(sandbox: SandboxId, live: Live) -> Arc<Live> {
+    events::launcher_started(sandbox, live.launcher.image, live.launcher.ids.uid);
+    Arc::new(live)
 }
 
 /// The legacy access that the profile may ask for.

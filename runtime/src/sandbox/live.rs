@@ -11,7 +11,7 @@ use crate::cgroup::Tree;
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
 use crate::host::Host;
-use crate::launch::{Launcher, Options};
+use crate::launch::{Ids, Launcher, Options};
 use crate::plan::{Export, MountOp, Plan};
 use crate::run_directory::Exchange;
 
@@ -25,7 +25,12 @@ pub(crate) struct Live {
     pub(crate) exchange: Option<Exchange>,
     /// Removed once the launcher and all its runs are gone.
     pub(crate) cgroup: Option<Tree>,
+    /// Shared with each of its runs, which are counted by it.
+    load: Load,
 }
+
+/// One run of a launcher, until it is dropped.
+pub(crate) type Load = Arc<()>;
 
 impl Live {
     /// Starts a launcher; with it comes its owned workspace.
@@ -33,9 +38,10 @@ impl Live {
         plan: &Plan,
         host: &Host,
         options: Options,
+        ids: Ids,
     ) -> Result<(Live, Option<OwnedFd>), Error> {
         let cgroup = plan.cgroup.as_ref().map(Tree::open).transpose()?;
-        let mut launcher = Launcher::start(plan, host, options)?;
+        let mut launcher = Launcher::start(plan, host, options, ids)?;
         let digest =
             plan.seccomp.native_program().map_err(LaunchError::Filter)?.map(Program::digest);
         let enforcement = Arc::new(Enforcement::new(plan, &launcher, digest, cgroup.as_ref()));
@@ -53,8 +59,18 @@ impl Live {
                 Export::No => {}
             }
         }
-        let attested = OnceLock::new();
-        Ok((Live { launcher, enforcement, attested, exchange, cgroup }, workspace))
+        let (attested, load) = (OnceLock::new(), Load::default());
+        Ok((Live { launcher, enforcement, attested, exchange, cgroup, load }, workspace))
+    }
+
+    /// One more run, until the value is dropped.
+    pub(crate) fn load(&self) -> Load {
+        Arc::clone(&self.load)
+    }
+
+    /// How many runs it has, more or less.
+    pub(crate) fn runs(&self) -> usize {
+        Arc::strong_count(&self.load) - 1
     }
 
     /// All that is known so far.

@@ -1,31 +1,40 @@
 //! A sandbox: one profile, one launcher, any number of runs. Owns the launcher, decides nothing.
 
+mod admission;
 mod builder;
+mod launchers;
 mod live;
 mod start;
 #[cfg(feature = "tokio")]
 mod tokio;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use postern_hatch::RunId;
+
 pub use builder::SandboxBuilder;
+pub(crate) use live::{Live, Load};
 pub(crate) use start::Attest;
 
+use crate::ceiling::Ceiling;
 use crate::command::{Checked, Command};
 use crate::enforcement::Enforcement;
 use crate::error::{Error, LaunchError};
 use crate::hatches::{SharedHatch, places};
 use crate::host::Host;
-use crate::launch::Options;
+use crate::launch::{Ids, Options};
 use crate::plan::Plan;
 use crate::process::{Process, Run};
 use crate::profile::SandboxProfile;
 use crate::result::ProcResult;
 use crate::script::World;
+use crate::telemetry::{Chronicle, SandboxId, Teller, events};
 use crate::workspace::WorkspaceDir;
-pub(crate) use live::Live;
+use admission::attendance;
+use builder::started;
+use launchers::Launchers;
 use start::Unstarted;
 
 /// How long building a sandbox or starting a run may take unless the builder says otherwise.
@@ -55,16 +64,32 @@ pub struct Sandbox {
     python: PathBuf,
     host: Host,
     options: Options,
-    /// Replaced when it is lost.
-    current: Mutex<Option<Arc<Live>>>,
+    launchers: Launchers,
+    /// Of every launcher.
+    ids: Ids,
     workspace: Option<WorkspaceDir>,
     hatches: Vec<SharedHatch>,
+    ceiling: Option<Ceiling>,
+    /// Dropped last, when the sandbox has ended.
+    teller: Teller,
 }
 
 impl Sandbox {
     /// Starts building a sandbox for `profile`.
     pub fn builder(profile: SandboxProfile) -> SandboxBuilder {
         SandboxBuilder::new(profile)
+    }
+
+    /// This sandbox, as events and audit records name it.
+    #[must_use]
+    pub fn id(&self) -> SandboxId {
+        self.teller.sandbox
+    }
+
+    /// How many launchers share its runs; see [`SandboxBuilder::launchers`].
+    #[must_use]
+    pub fn launchers(&self) -> usize {
+        self.launchers.count()
     }
 
     /// What every launch of this sandbox does.
@@ -137,14 +162,22 @@ impl Sandbox {
 
     pub(crate) fn start_with(&self, command: &Command, attest: Attest) -> Result<Process, Error> {
         let checked = self.check(command)?;
-        let mut again = true;
-        loop {
-            let live = self.live()?;
-            match self.launch(&live, command, &checked, attest) {
-                Ok(run) => return Ok(Process::new(run)),
-                Err(why) => self.retry(&live, why, &mut again)?,
+        let mut chronicle = self.teller.begin(RunId::next(), &checked, attest);
+        let place = self.enter(command, attest, &mut chronicle);
+        let started = place.and_then(|place| {
+            let mut again = true;
+            loop {
+                let live = self.live()?;
+                let load = live.load();
+                match self.launch(&live, command, &checked, attest, &chronicle) {
+                    Ok(run) => return Ok((run, place, load)),
+                    Err(why) => self.retry(&live, why, &mut again)?,
+                }
             }
-        }
+        });
+        let (mut run, place, load) = chronicle.told(started)?;
+        run.attend(attendance(chronicle, place, load));
+        Ok(Process::new(run))
     }
 
     fn check(&self, command: &Command) -> Result<Checked, Error> {
@@ -160,10 +193,11 @@ impl Sandbox {
         command: &Command,
         checked: &Checked,
         attest: Attest,
+        chronicle: &Chronicle,
     ) -> Result<Run, Unstarted> {
         let after = self.options.deadline;
         let attest = attest.or_first(live);
-        let outgoing = self.outgoing(live, command, checked, attest)?;
+        let outgoing = self.outgoing(live, command, checked, attest, chronicle)?;
         let deadline = outgoing.deadline;
         while !outgoing.is_sent(live)? {
             if Instant::now() >= deadline {
@@ -171,37 +205,34 @@ impl Sandbox {
             }
             std::thread::sleep(FULL_PAUSE);
         }
+        events::run_sent(&chronicle.span);
         let mut run = outgoing.into_run();
         run.wait_started(deadline, after)?;
         if attest == Attest::First {
             let told = run.wait_confined(deadline, after).map_err(Unstarted::ended)?;
             self.attest(live, &mut run, &told).map_err(Unstarted::Ended)?;
+            events::run_attested(&chronicle.span);
         }
         Ok(run)
     }
 
-    /// The launcher, started anew when the last one was lost and no workspace with it.
+    /// The least busy launcher, started anew when the last one was lost and no workspace with it.
     fn live(&self) -> Result<Arc<Live>, Error> {
-        let mut current = self.lock();
-        match &*current {
-            Some(live) if live.launcher.is_ours() => Ok(Arc::clone(live)),
-            Some(_) => Err(LaunchError::Forked.into()),
-            None if self.workspace.is_some() => Err(LaunchError::WorkspaceLost.into()),
-            None => {
-                let (live, _) = Live::start(&self.plan, &self.host, self.options)?;
-                let live = Arc::new(live);
-                *current = Some(Arc::clone(&live));
-                Ok(live)
+        self.launchers.pick(|| {
+            if self.workspace.is_some() {
+                return Err(LaunchError::WorkspaceLost.into());
             }
-        }
+            let ids = self.ids.clone();
+            let (live, _) = Live::start(&self.plan, &self.host, self.options, ids)?;
+            Ok(started(self.id(), live))
+        })
     }
 
     /// Kills a launcher that did not answer, unless another run has replaced it already.
     fn forget(&self, live: &Arc<Live>) {
         live.launcher.kill();
-        let mut current = self.lock();
-        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, live)) {
-            *current = None;
+        if self.launchers.forget(live) {
+            events::launcher_lost(self.id());
         }
     }
 
@@ -211,20 +242,14 @@ impl Sandbox {
     /// # Errors
     /// As [`Sandbox::start`], when the launcher was lost and cannot be started again.
     pub fn enforcement(&self) -> Result<Arc<Enforcement>, Error> {
-        Ok(Arc::clone(self.live()?.enforcement()))
+        let live = self.launchers.any().filter(|live| live.launcher.is_ours());
+        Ok(Arc::clone(live.map_or_else(|| self.live(), Ok)?.enforcement()))
     }
 
     /// Ends the sandbox as dropping it does, without waiting: for a process that exits next, and
     /// whose launcher is then reaped by whoever inherits it.
     pub fn leave(self) {
-        if let Some(live) = &*self.lock() {
-            live.launcher.leave();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Live>>> {
-        // The launcher is replaced whole, so that a panic elsewhere leaves it as good as before.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.launchers.leave();
     }
 }
 

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use postern_hatch::RunId;
-
 use super::Sandbox;
 use super::live::Live;
 use crate::cgroup::{RunGroup, Tree};
@@ -17,6 +15,7 @@ use crate::hatches;
 use crate::launch::{Request, Run as RunRequest, socket};
 use crate::process::streams::{Ends, Streams};
 use crate::process::{Parts, Run};
+use crate::telemetry::{Chronicle, events};
 
 /// Whether a run waits for the host's inspection before its guest is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,9 +77,10 @@ impl Sandbox {
         command: &Command,
         checked: &Checked,
         attest: Attest,
+        chronicle: &Chronicle,
     ) -> Result<Outgoing, Error> {
-        let started = Instant::now();
-        let id = RunId::next();
+        let (started, id) = (Instant::now(), chronicle.run());
+        events::run_sending(&chronicle.span);
         let listen =
             |directory: &OwnedFd| hatches::open(&checked.hatches, &checked.places, directory, id);
         let (name, directory) = match &live.exchange {

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::live::Live;
+use postern_hatch::RunId;
+
+use super::admission::attendance;
+use super::live::{Live, Load};
 use super::start::{Attest, Unstarted};
 use super::{FULL_PAUSE, Sandbox, unsent};
 use crate::command::{Checked, Command};
 use crate::error::Error;
 use crate::process::tokio::AsyncProcess;
 use crate::result::ProcResult;
+use crate::telemetry::{Chronicle, events};
 
 impl Sandbox {
     /// As [`Sandbox::run`], for an async service. Dropping the future kills the run.
@@ -59,11 +63,27 @@ impl Sandbox {
     ) -> Result<AsyncProcess, Error> {
         let command = command.into();
         let checked = self.check(&command)?;
+        let mut chronicle = self.teller.begin(RunId::next(), &checked, Attest::No);
+        let place = self.enter_async(&command, &mut chronicle).await;
+        let place = chronicle.told(place)?;
+        let started = self.launch_again_async(&command, &checked, &chronicle).await;
+        let (mut process, load) = chronicle.told(started)?;
+        process.run_mut().attend(attendance(chronicle, place, load));
+        Ok(process)
+    }
+
+    async fn launch_again_async(
+        &self,
+        command: &Command,
+        checked: &Checked,
+        chronicle: &Chronicle,
+    ) -> Result<(AsyncProcess, Load), Error> {
         let mut again = true;
         loop {
             let live = self.live()?;
-            match self.launch_async(&live, &command, &checked).await {
-                Ok(process) => return Ok(process),
+            let load = live.load();
+            match self.launch_async(&live, command, checked, chronicle).await {
+                Ok(process) => return Ok((process, load)),
                 Err(why) => self.retry(&live, why, &mut again)?,
             }
         }
@@ -96,10 +116,11 @@ impl Sandbox {
         live: &Arc<Live>,
         command: &Command,
         checked: &Checked,
+        chronicle: &Chronicle,
     ) -> Result<AsyncProcess, Unstarted> {
         let after = self.options.deadline;
         let attest = Attest::No.or_first(live);
-        let outgoing = self.outgoing(live, command, checked, attest)?;
+        let outgoing = self.outgoing(live, command, checked, attest, chronicle)?;
         let deadline = outgoing.deadline;
         while !outgoing.is_sent(live)? {
             if Instant::now() >= deadline {
@@ -107,11 +128,13 @@ impl Sandbox {
             }
             tokio::time::sleep(FULL_PAUSE).await;
         }
+        events::run_sent(&chronicle.span);
         let mut process = AsyncProcess::new(outgoing.into_run())?;
         process.wait_started(deadline, after).await?;
         if attest == Attest::First {
             let told = process.wait_confined(deadline, after).await.map_err(Unstarted::ended)?;
             self.attest(live, process.run_mut(), &told).map_err(Unstarted::Ended)?;
+            events::run_attested(&chronicle.span);
         }
         Ok(process)
     }

@@ -7,7 +7,7 @@ use super::{Fix, Place, apparmor};
 /// A cause's name and what to paste for this executable.
 type Row = (&'static str, fn(&Path) -> Vec<Fix>);
 
-pub(super) const TABLE: [Row; 20] = [
+pub(super) const TABLE: [Row; 22] = [
     ("user-namespaces-limited", |_| user_namespaces_limited()),
     ("process-limit", |_| process_limit()),
     ("chroot", |_| chroot()),
@@ -63,6 +63,8 @@ pub(super) const TABLE: [Row; 20] = [
             "Sandbox::builder(profile).build()?",
         )]
     }),
+    ("descriptor-limit", |_| descriptor_limit()),
+    ("memory", |_| memory()),
 ];
 
 /// One setting of the kernel, for good.
@@ -143,6 +145,31 @@ fn process_limit() -> Vec<Fix> {
         ),
         sysctl("lets the machine have more processes", "kernel.threads-max", 65_536),
     ]
+}
+
+fn descriptor_limit() -> Vec<Fix> {
+    vec![
+        unit("lets the service have more descriptors", "LimitNOFILE=65536\n"),
+        docker("lets the container have more descriptors", "--ulimit nofile=65536"),
+        fewer_runs("descriptors, four or five a run"),
+        sysctl("lets the machine have more descriptors", "fs.file-max", 1_000_000),
+    ]
+}
+
+fn memory() -> Vec<Fix> {
+    vec![
+        unit("lets the service have more memory", "MemoryMax=4G\n"),
+        docker("lets the container have more memory", "--memory 4g"),
+        fewer_runs("memory"),
+    ]
+}
+
+fn fewer_runs(what: &str) -> Fix {
+    Fix::new(
+        Place::Service,
+        &format!("bounds how many runs want {what} at once; the others wait for their turn"),
+        "Sandbox::builder(profile).ceiling(Ceiling::new(64))",
+    )
 }
 
 fn chroot() -> Vec<Fix> {

@@ -205,3 +205,22 @@ fn services_that_start_at_once_have_an_id_each_and_leave_none_behind_when_they_c
         assert_eq!(take_in(&scratch.0, id, id).unwrap().id, id);
     }
 }
+
+#[test]
+fn what_crashed_services_leave_is_removed_and_a_live_ones_lease_is_not() {
+    let scratch = Scratch::new("swept");
+    let started: Vec<_> = (0..3).map(|_| Holder::start(&scratch.0)).collect();
+    let mut holders: Vec<_> = started.into_iter().map(Holder::holding).collect();
+    let alive = holders.pop().unwrap();
+    fs::write(scratch.0.join(IDS).join("notes"), "").unwrap();
+    let names = || {
+        let entries = fs::read_dir(scratch.0.join(IDS)).unwrap().flatten();
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+    };
+    holders.into_iter().for_each(Holder::kill);
+    assert_eq!(names().len(), 4);
+    sweep_in(&scratch.0);
+    assert_eq!(names(), BTreeSet::from([alive.1.to_string(), "notes".to_owned()]));
+    assert!(matches!(take_in(&scratch.0, alive.1, alive.1), Err(LeaseError::Exhausted)));
+    alive.kill();
+}

@@ -87,6 +87,9 @@ impl Run {
         if let Some(directory) = &mut self.directory {
             directory.end_servings();
         }
+        if stage == Stage::Over {
+            self.give_place();
+        }
     }
 
     /// Takes what was said of the end.

@@ -9,6 +9,7 @@ mod endings;
 mod faults;
 mod filter;
 mod lies;
+mod many;
 mod sys;
 mod world;
 
@@ -36,7 +37,8 @@ fn main() -> ExitCode {
 }
 
 fn run(name: &str, arguments: &[String]) -> Outcome {
-    let groups: [&[_]; 5] = [&endings::ALL, &causes::ALL, &faults::ALL, &lies::ALL, &ask::ALL];
+    let groups: [&[_]; 6] =
+        [&endings::ALL, &causes::ALL, &faults::ALL, &lies::ALL, &ask::ALL, &many::ALL];
     let scenario = groups.into_iter().flatten().find(|scenario| scenario.0 == name);
     let (_, act) = scenario.ok_or_else(|| format!("no scenario {name:?}"))?;
     act(arguments)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use postern::{Command, Sandbox, SandboxProfile};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// A line of figures, or what is wrong.
 pub(crate) type Outcome = Result<String, String>;
@@ -243,4 +244,23 @@ pub(crate) fn spread(durations: &mut [Duration]) -> String {
         durations.get(index).copied().unwrap_or_default()
     };
     format!("p50 {:?} p90 {:?} p99 {:?} max {:?}", at(50), at(90), at(99), at(100))
+}
+
+/// Acts while this process may have descriptors with numbers below `limit` alone.
+pub(crate) fn with_descriptors<T>(limit: u64, act: impl FnOnce() -> T) -> Result<T, String> {
+    with_limit(Resource::Nofile, limit, act)
+}
+
+/// Acts under a lower soft limit.
+pub(crate) fn with_limit<T>(
+    resource: Resource,
+    limit: u64,
+    act: impl FnOnce() -> T,
+) -> Result<T, String> {
+    let usual = getrlimit(resource);
+    let lowered = Rlimit { current: Some(limit), ..usual };
+    setrlimit(resource, lowered).map_err(text)?;
+    let outcome = act();
+    setrlimit(resource, usual).map_err(text)?;
+    Ok(outcome)
 }

@@ -15,7 +15,7 @@ use crate::Scenario;
 use crate::world::{self, Outcome, ensure, text};
 
 /// Every scenario about causes.
-pub(crate) const ALL: [Scenario; 28] = [
+pub(crate) const ALL: [Scenario; 29] = [
     ("no-user-namespaces", |_| hosts::no_user_namespaces().and_then(|()| launch())),
     ("no-more-processes", |_| hosts::no_more_processes().and_then(|()| launch())),
     ("launch", |_| launch()),
@@ -45,6 +45,7 @@ pub(crate) const ALL: [Scenario; 28] = [
     ("workspace-file", sources::workspace_file),
     ("workspace-on-overlay", sources::workspace_on_overlay),
     ("too-many-runs", |_| too_many_runs()),
+    ("no-more-descriptors", |_| no_more_descriptors()),
     ("check", checks::check_on),
 ];
 
@@ -96,6 +97,14 @@ fn describe(error: &Error) -> Outcome {
             words.extend(cause.iter().flat_map(|cause| [cause.text, cause.fix].map(text)));
             (format!("{facts} cause {}", cause.map_or("none", |cause| cause.name)), words)
         }
+        Error::Launch(prepare @ LaunchError::Prepare { what, source, .. }) => {
+            let errno = source.raw_os_error().unwrap_or_default();
+            let cause = prepare.cause();
+            let mut words = vec![(*what).to_owned(), source.to_string()];
+            words.extend(cause.iter().flat_map(|cause| [cause.text, cause.fix].map(text)));
+            let cause = cause.map_or("none", |cause| cause.name);
+            (format!("prepare errno {errno} cause {cause}"), words)
+        }
         Error::Launch(LaunchError::NoFreeId { .. }) => ("no-free-id".to_owned(), Vec::new()),
         other => (format!("other {other:?}"), Vec::new()),
     };
@@ -104,6 +113,18 @@ fn describe(error: &Error) -> Outcome {
     ensure(missing.is_none(), || format!("{missing:?} is not in {text:?}"))?;
     write!(facts, " | {text}").map_err(world::text)?;
     Ok(facts)
+}
+
+/// A service that may not open one more file once its sandbox stands.
+fn no_more_descriptors() -> Outcome {
+    let sandbox = world::sandbox()?;
+    let before = world::Snapshot::take();
+    let met = world::with_descriptors(0, || match sandbox.start(["/bin/true"]) {
+        Ok(_) => Err("a run without descriptors was started".to_owned()),
+        Err(error) => describe(&error),
+    })?;
+    before.compare()?;
+    met
 }
 
 /// One more run than a launcher keeps.
