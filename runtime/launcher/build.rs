@@ -25,7 +25,9 @@ fn main() -> Result<(), Failure> {
     let init = external("postern_init");
     library("postern_launcher", &own.join("lib.rs"), &rlib("postern_launcher"), &[&init])?;
     let launcher = external("postern_launcher");
-    image(&own.join("image/main.rs"), &out.join("postern-launcher"), &[&init, &launcher])
+    let out = out.join("postern-launcher");
+    image(&own.join("image/main.rs"), &out, &[&init, &launcher])?;
+    drop_sections(&out)
 }
 
 fn variable(name: &str) -> Result<OsString, Failure> {
@@ -65,6 +67,31 @@ fn image(source: &Path, out: &Path, externals: &[&OsStr]) -> Result<(), Failure>
     compile(source, out, externals, &kind)
 }
 
+/// Cuts off what comes after the segments: the table of sections is for linkers and debuggers.
+fn drop_sections(image: &Path) -> Result<(), Failure> {
+    /// Where an ELF header says where the table is, and how many entries of which size it has.
+    const TABLE: (std::ops::Range<usize>, std::ops::Range<usize>) = (0x28..0x30, 0x3a..0x40);
+    const SEGMENTS: (std::ops::Range<usize>, std::ops::Range<usize>) = (0x20..0x28, 0x38..0x3a);
+    const SEGMENT_LEN: usize = 56;
+    let mut bytes = std::fs::read(image)?;
+    let number = |range: std::ops::Range<usize>| -> Result<usize, Failure> {
+        let field = bytes.get(range).ok_or("the image is cut short")?;
+        Ok(field.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+    };
+    let (first, count) = (number(SEGMENTS.0)?, number(SEGMENTS.1)?);
+    let mut end = first + count * SEGMENT_LEN;
+    for header in (0..count).map(|index| first + index * SEGMENT_LEN) {
+        end = end.max(number(header + 8..header + 16)? + number(header + 32..header + 40)?);
+    }
+    bytes.truncate(end);
+    [TABLE.0, TABLE.1]
+        .into_iter()
+        .flatten()
+        .filter_map(|at| bytes.get_mut(at).map(|byte| *byte = 0))
+        .for_each(drop);
+    Ok(std::fs::write(image, bytes)?)
+}
+
 #[expect(clippy::disallowed_methods, reason = "a build script starts the compiler")]
 fn compile(
     source: &Path,
@@ -81,6 +108,9 @@ fn compile(
         "-Copt-level=z",
         "-Ccodegen-units=1",
         "-Cdebug-assertions=off",
+        // What many functions have in common is one function; less is inlined than LLVM would.
+        "-Cllvm-args=-enable-machine-outliner=always",
+        "-Cllvm-args=-inline-threshold=12",
     ]);
     rustc.arg("--target").arg(variable("TARGET")?);
     // The bytes must not depend on where the sources lie.
