@@ -168,7 +168,7 @@ pub(super) fn unreaped() -> Vec<Row> {
     ];
     if fs::metadata(FREEZER).is_ok() && rustix::process::geteuid().is_root() {
         rows.push(held(
-            "is killed while it is frozen",
+            "is killed by a handle while it is frozen",
             frozen,
             Told::Result(Ending::Unreaped, &[Flag::Terminated]),
         ));
@@ -201,8 +201,14 @@ fn frozen(begun: Begun) -> Seen {
     fs::create_dir(&group).unwrap();
     fs::write(format!("{group}/tasks"), begun.guest().to_string()).unwrap();
     fs::write(format!("{group}/freezer.state"), "FROZEN").unwrap();
-    begun.process.kill();
+    // Nothing of it moves, so that nothing but its bound tells whoever waits.
+    let handle = begun.process.handle();
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(SHORT);
+        handle.kill();
+    });
     begun.wait_and(|| {
+        other.join().unwrap();
         fs::write(format!("{group}/freezer.state"), "THAWED").unwrap();
         while fs::remove_dir(&group).is_err() {
             std::thread::sleep(Duration::from_millis(1));
