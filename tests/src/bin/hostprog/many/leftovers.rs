@@ -23,16 +23,24 @@ fn host(scenario: &str) -> Result<Program, String> {
 
 impl Host {
     fn start() -> Result<Host, String> {
-        let mut child = host("leaseholder")?.spawn().map_err(text)?;
-        let lines = child.stdout.take().map(BufReader::new).ok_or("no pipe")?.lines();
+        let mut own = Host(host("leaseholder")?.spawn().map_err(text)?);
+        let lines = own.0.stdout.take().map(BufReader::new).ok_or("no pipe")?.lines();
         let said = lines.map_while(Result::ok).next();
         ensure(said.as_deref() == Some("ready"), || format!("it said {said:?}"))?;
-        Ok(Host(child))
+        Ok(own)
     }
 
     fn kill(mut self) -> Result<(), String> {
         self.0.kill().map_err(text)?;
         self.0.wait().map_err(text).map(drop)
+    }
+}
+
+/// A scenario that fails leaves none alive.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 
