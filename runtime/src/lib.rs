@@ -34,7 +34,7 @@ pub use attest::{
     Attestation, AttestedCapabilities, AttestedDescriptor, AttestedMount, AttestedNamespace,
     AttestedRlimit,
 };
-pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
+pub use command::{Command, OUTPUT_BYTES_MAX, OutputCap, Stdin, WindowSize};
 pub use enforcement::{Enforcement, LandlockUse};
 pub use error::Error;
 pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};

@@ -18,8 +18,8 @@ pub enum Ending {
     Signaled(i32),
     /// The program could not be started; this is the errno.
     ExecFailed(i32),
-    /// The run as a whole was killed, by [`Process::kill`](crate::Process::kill), by its time limit,
-    /// or from outside; this is the signal that ended its PID 1.
+    /// The run as a whole was killed, by [`Process::kill`](crate::Process::kill), by its time limit
+    /// or its cap of output, or from outside; this is the signal that ended its PID 1.
     Killed(i32),
     /// The launcher was killed from outside, and this run with it.
     LauncherLost,
@@ -50,6 +50,7 @@ impl Usage {
 /// A finished run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "facts of one run, each told by name")]
 pub struct ProcResult {
     /// How it ended.
     pub ending: Ending,
@@ -66,6 +67,15 @@ pub struct ProcResult {
     pub terminated: bool,
     /// It wrote more than the cap; what is missing was dropped.
     pub truncated: bool,
+    /// Of stdout; on a terminal, or with
+    /// [`Command::merge_output`](crate::Command::merge_output), of all.
+    pub stdout_truncated: bool,
+    /// Of stderr.
+    pub stderr_truncated: bool,
+    /// It was killed because it wrote more than the cap, as
+    /// [`OutputCap::Kill`](crate::OutputCap::Kill) asks; each output holds what was written up to
+    /// the cap.
+    pub overflowed: bool,
     /// What it used.
     pub usage: Usage,
     /// What was enforced.
@@ -150,6 +160,9 @@ mod tests {
             timed_out,
             terminated: false,
             truncated,
+            stdout_truncated: truncated,
+            stderr_truncated: false,
+            overflowed: false,
             usage: Usage::default(),
             enforcement: Arc::new(Enforcement::for_tests()),
         }

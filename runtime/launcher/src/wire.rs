@@ -46,6 +46,9 @@ pub mod run_flags {
     pub const IN_MEMFD: u64 = 2;
     /// The guest limits its own address space once it is up.
     pub const LIMIT_INSIDE: u64 = 4;
+    /// The guest gets a terminal for its three streams, whose size is in the word's upper half: rows,
+    /// then columns, 16 bits each.
+    pub const TERMINAL: u64 = 8;
 }
 
 /// Where a sysctl is written.

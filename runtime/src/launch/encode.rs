@@ -8,6 +8,7 @@ use postern_launcher::wire::{self, flags, op, run_flags, scope};
 
 use super::attributes::attributes;
 use super::landlock;
+use crate::command::WindowSize;
 use crate::plan::{
     Export, Landlock, MountOp, NamespaceSet, Need, Owner, Plan, Resource, Rlimit, SysctlScope,
 };
@@ -326,6 +327,8 @@ pub(crate) struct Run<'a> {
     pub(crate) attest: bool,
     /// The program limits its own address space.
     pub(crate) limit_inside: bool,
+    /// Of its terminal, if it has one.
+    pub(crate) terminal: Option<WindowSize>,
 }
 
 /// The run request; its tables hold offsets, which the launcher's child turns into addresses.
@@ -334,8 +337,11 @@ pub(super) fn run(run: &Run<'_>) -> Vec<u8> {
     let mut w = Writer::default();
     let attest = if run.attest { run_flags::ATTEST } else { 0 };
     let limit_inside = if run.limit_inside { run_flags::LIMIT_INSIDE } else { 0 };
+    let terminal = run.terminal.map_or(0, |size| {
+        run_flags::TERMINAL | u64::from(size.rows) << 32 | u64::from(size.columns) << 48
+    });
     w.word(wire::RUN)
-        .word(attest | limit_inside)
+        .word(attest | limit_inside | terminal)
         .word(run.arguments.len() as u64 + 1)
         .word(run.environment.len() as u64 + 1)
         .string(run.run_directory.unwrap_or(c""))

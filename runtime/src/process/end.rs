@@ -27,6 +27,8 @@ pub(super) struct End {
     /// What PID 1 said when it began to wait for the host's inspection.
     pub(super) confined: Option<Record>,
     pub(super) timed_out: bool,
+    /// It was killed for writing more than it may.
+    pub(super) overflowed: bool,
     pub(super) stage: Stage,
     pub(super) usage: Usage,
 }
@@ -54,7 +56,7 @@ impl End {
                 }
             }
             Kind::Confined => self.confined = Some(*record),
-            Kind::Ready | Kind::Started => {}
+            Kind::Ready | Kind::Started | Kind::Terminal => {}
         }
     }
 

@@ -2,6 +2,7 @@
 //! due, what comes next. It waits only as long as it is told to.
 
 mod confined;
+mod heard;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,8 +17,9 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use super::capture::{Capture, End as StreamEnd, Feed, Moved};
+use super::capture::{Capture, End as StreamEnd, Moved};
 use super::end::{End, Stage};
+use super::feed::Feed;
 use super::handle::ProcessHandle;
 use super::streams::Streams;
 use super::turn::{Taking, Turn, Wait};
@@ -118,7 +120,7 @@ impl Run {
                         return Err(LaunchError::LauncherLost { during });
                     }
                 }
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
+                Incoming::Record(record, fds) => self.hear(&record, fds)?,
                 // What the launcher could not start it never announces.
                 Incoming::End => {
                     return Err(match self.end.failure.take() {
@@ -161,7 +163,8 @@ impl Run {
     }
 
     pub(crate) fn handle(&self) -> ProcessHandle {
-        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.stopped))
+        let terminal = self.streams.terminal.control();
+        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.stopped), terminal)
     }
 
     pub(crate) fn send(&self, signal: Signal) {
@@ -201,7 +204,8 @@ impl Run {
             Stage::Live | Stage::InitOver if self.death_at.is_some() => [self.death_at, None],
             Stage::Live | Stage::InitOver => [self.timeout_at, self.grace_at],
         };
-        dues.into_iter().flatten().min()
+        let input = self.streams.feed.as_ref().and_then(Feed::due_at);
+        dues.into_iter().chain([input]).flatten().min()
     }
 
     /// Does what is due.
@@ -226,10 +230,14 @@ impl Run {
     /// Deals with everything that has happened, after waiting for it where `wait` says so.
     pub(crate) fn turn(&mut self, taking: Taking, wait: Wait) -> Result<Turn, Error> {
         self.meet_dues(Instant::now())?;
-        if taking == Taking::Pieces
-            && let Some(chunk) = self.streams.next_chunk()
-        {
-            return Ok(Turn::Chunk(chunk));
+        if taking == Taking::Pieces {
+            // Also while there is always more to hand over: a Ctrl-C may be among it.
+            self.streams.pump_input();
+            let chunk = self.streams.next_chunk();
+            self.enforce_cap();
+            if let Some(chunk) = chunk {
+                return Ok(Turn::Chunk(chunk));
+            }
         }
         let is_over = self.end.stage == Stage::Over;
         if is_over && self.drain_at.is_some_and(|at| at <= Instant::now()) {
@@ -243,6 +251,7 @@ impl Run {
             Taking::All => self.streams.pump(),
             Taking::Pieces => self.streams.pump_input(),
         };
+        self.enforce_cap();
         if !is_over {
             if is_init_over {
                 self.end.stage = Stage::InitOver;
@@ -272,7 +281,7 @@ impl Run {
 
     /// Waits for one thing to happen; whether PID 1 has just been seen to be gone.
     fn poll(&self, wait: Wait) -> Result<bool, LaunchError> {
-        let mut fds = Vec::with_capacity(5);
+        let mut fds = Vec::with_capacity(6);
         let mut init_at = None;
         if self.end.stage != Stage::Over {
             fds.push(PollFd::new(&self.status, PollFlags::IN));
@@ -283,8 +292,7 @@ impl Run {
         }
         let outputs = self.streams.open_outputs().map(StreamEnd::fd);
         fds.extend(outputs.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let input = self.streams.feed.as_ref().map(Feed::end).map(StreamEnd::fd);
-        fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
+        fds.extend(self.streams.feed.iter().flat_map(Feed::waits_for));
         let left = match wait {
             Wait::No => Some(Duration::ZERO),
             Wait::Yes => self.due_at().map(|at| at.saturating_duration_since(Instant::now())),
@@ -300,12 +308,13 @@ impl Run {
     fn take_records(&mut self) -> Result<(), LaunchError> {
         loop {
             match socket::receive(&self.status).map_err(lost_line)? {
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
+                Incoming::Record(record, fds) => self.hear(&record, fds)?,
                 Incoming::Nothing if !self.end.is_told(&self.plan) => return Ok(()),
                 Incoming::Nothing | Incoming::End => {
                     self.end.stage = Stage::Over;
                     self.end.usage.wall = self.started.elapsed();
                     self.streams.feed = None;
+                    self.streams.terminal.close_slave();
                     if let Some(directory) = &mut self.directory {
                         directory.end_servings();
                     }
@@ -333,6 +342,9 @@ impl Run {
             timed_out: self.end.timed_out && self.end.guest.is_none(),
             terminated: self.stopped.load(Ordering::Relaxed),
             truncated: stdout_cut || stderr_cut,
+            stdout_truncated: stdout_cut,
+            stderr_truncated: stderr_cut,
+            overflowed: self.end.overflowed && self.end.guest.is_none(),
             usage: self.end.usage,
             enforcement: self.enforcement(),
         })

@@ -106,6 +106,7 @@ impl Sandbox {
             run_directory: name.as_deref(),
             attest: attest != Attest::No,
             limit_inside: checked.limit_inside,
+            terminal: command.terminal,
         })?;
         let run = Run::new(Parts {
             id,

@@ -33,6 +33,7 @@ fn a_request_is_read_as_it_was_written() {
         run_directory,
         attest: true,
         limit_inside: true,
+        terminal: None,
     });
     let request = Request::read(&bytes).unwrap();
     assert_eq!(request.flags, run_flags::ATTEST | run_flags::LIMIT_INSIDE);
