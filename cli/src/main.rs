@@ -6,6 +6,7 @@ mod demo;
 mod failure;
 mod pages;
 mod profile;
+mod progress;
 mod report;
 mod run;
 mod say;
@@ -14,6 +15,7 @@ mod seccomp;
 mod signals;
 mod streams;
 mod sys;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;

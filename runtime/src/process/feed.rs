@@ -63,6 +63,7 @@ impl Feed {
         Feed { at_line_start, ..Feed::new(end, Arc::default()) }
     }
 
+    #[cfg(feature = "tokio")]
     pub(crate) fn end(&self) -> &End {
         &self.end
     }
