@@ -8,6 +8,7 @@ mod failure;
 mod log;
 mod pages;
 mod profile;
+mod progress;
 mod report;
 mod run;
 mod say;
@@ -16,6 +17,7 @@ mod seccomp;
 mod signals;
 mod streams;
 mod sys;
+mod terminal;
 mod visible;
 
 use std::ffi::{OsStr, OsString};

@@ -3,25 +3,32 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use postern::error::CommandError;
 use postern::host::Host;
 use postern::plan::{Plan, Warning, resolve};
-use postern::{Audit, Command, Ending, ProcResult, Process, Sandbox, SandboxProfile, Stdin};
+use postern::{
+    Audit, Command, Ending, OutputCap, ProcResult, Process, Sandbox, SandboxProfile, Stdin,
+    WindowSize,
+};
 
 use crate::arguments::{
-    BashVerb, PlanVerb, PythonVerb, RunOptions, RunVerb, StdinChoice, WorldOptions,
+    BashVerb, Beyond, PlanVerb, PythonVerb, RunOptions, RunVerb, StdinChoice, WorldOptions,
 };
 use crate::failure::Failure;
 use crate::profile::{profile, write_out};
+use crate::progress::Progress;
 use crate::report;
 use crate::say::{Line, Voice};
 use crate::script::{Script, script};
-use crate::signals::Signals;
-use crate::streams::{Copying, SlowReader, copy, feed, is_null, own};
+use crate::signals::{OwnTerminal, Signals};
+use crate::streams::{Allowed, Copying, SlowReader, copy, is_null, own};
+use crate::terminal::{GivenOver, is_in_background};
 
 /// A run that has been asked for.
 struct Job {
@@ -90,6 +97,10 @@ fn scripted(script: Script, command: impl FnOnce(Vec<u8>) -> Command) -> (Comman
 
 fn with_options(command: Command, world: &WorldOptions, options: &RunOptions) -> Command {
     let mut command = command.merge_output(options.merge);
+    // As ssh(1) has it: the guest draws for the terminal that it is shown on.
+    if let Some(term) = std::env::var_os("TERM").filter(|_| options.tty) {
+        command = command.env("TERM", term);
+    }
     for (name, value) in &world.env {
         command = command.env(name, value);
     }
@@ -99,59 +110,90 @@ fn with_options(command: Command, world: &WorldOptions, options: &RunOptions) ->
     if let Some(bytes) = options.max_output {
         command = command.output_bytes_max(bytes);
     }
-    command
+    command.output_cap(match options.at_max_output {
+        Beyond::Drop => OutputCap::Drop,
+        Beyond::Kill => OutputCap::Kill,
+    })
 }
 
 impl Job {
-    fn carry_out(self, voice: Voice) -> Result<u8, Failure> {
-        let broken = |what| move |source| Failure::Stream { what, source };
-        let signals = Signals::take(self.options.grace).map_err(broken("prepare for signals"))?;
+    fn carry_out(mut self, voice: Voice) -> Result<u8, Failure> {
+        let stdin = own(std::io::stdin()).map_err(broken("take stdin"))?;
+        let input = self.input(&stdin)?;
+        let tty = self.options.tty;
         let audit = self.options.audit.as_deref().map(audit).transpose()?;
-        let mut builder = Sandbox::builder(self.profile);
+        let terminal = if tty { OwnTerminal::GivenOver } else { OwnTerminal::Ours };
+        let signals = Signals::take(self.options.grace, terminal);
+        let signals = signals.map_err(broken("prepare for signals"))?;
+        let is_quiet = self.options.json || self.options.quiet;
+        let progress = Progress::start("making the sandbox", !is_quiet);
+        let profile = std::mem::take(&mut self.profile);
+        let mut builder = Sandbox::builder(profile);
         if let Some(audit) = &audit {
             builder = builder.audit(audit.clone());
         }
         let built = builder.run_directories(self.is_script).single_use(true).build();
+        drop(progress);
         if let Some(signal) = signals.asked() {
             return Err(Failure::Interrupted { signal: signal as i32 });
         }
         let sandbox = built?;
-        if !self.options.json {
+        if !is_quiet {
             warn(sandbox.plan(), voice);
+            if tty && is_in_background(&stdin) {
+                let text = "in the background; the terminal is the program's once this job has it";
+                voice.say(&[Line::Warning(text.to_owned())]);
+            }
         }
-        let stdin = own(std::io::stdin()).map_err(broken("take stdin"))?;
-        let is_fed =
-            self.options.stdin == StdinChoice::Inherit && !self.no_stdin && !is_null(&stdin);
-        let command = self.command.stdin(if is_fed { Stdin::Piped } else { Stdin::Null });
-        let mut process = sandbox.start(command)?;
+        let given_over = tty.then(|| GivenOver::new(stdin)).transpose();
+        let given_over = given_over.map_err(broken("give the terminal over"))?;
+        let progress = Progress::start("starting the program", !is_quiet);
+        let process = sandbox.start(std::mem::take(&mut self.command).stdin(input));
+        drop(progress);
+        let mut process = process?;
         if let Err(signal) = signals.started(process.handle()) {
             return Err(Failure::Interrupted { signal: signal as i32 });
         }
-        if let Some(to) = process.take_stdin() {
-            feed(stdin, to);
-        }
+        let exceeded = Arc::default();
         let copying = match self.options.json {
             true => None,
-            false => Some(pass_through(&mut process).map_err(broken("take the outputs"))?),
+            false => Some(
+                pass_through(&mut process, &self.options, &exceeded)
+                    .map_err(broken("take the outputs"))?,
+            ),
         };
         let result = process.wait()?;
         signals.over();
         let is_cut_short = result.timed_out || signals.asked().is_some();
         let slow = if is_cut_short { SlowReader::GivenUp } else { SlowReader::Awaited };
         let last = finish(copying, slow)?;
+        drop(given_over);
         // All of the run is gone; what is left of the launcher needs nobody to wait for it.
         sandbox.leave();
-        let code = u8::try_from(result.returncode()).unwrap_or(u8::MAX);
-        let mut lines = match self.options.json {
-            true => {
-                let terminated = result.terminated || signals.asked().is_some();
-                write_out(&report::json(&result, terminated))?;
-                Vec::new()
-            }
-            false => explain(&result, &signals, self.options.grace, &self.program),
-        };
+        let exceeded = exceeded.load(Ordering::Relaxed);
+        self.tell(&result, &signals, exceeded, audit.as_ref(), last, voice)
+    }
+
+    /// What came of it: the exit status, and what there is to say.
+    fn tell(
+        &self,
+        result: &ProcResult,
+        signals: &Signals,
+        exceeded: bool,
+        audit: Option<&Audit>,
+        last: Option<u8>,
+        voice: Voice,
+    ) -> Result<u8, Failure> {
+        let mut lines = Vec::new();
+        if self.options.json {
+            let terminated = result.terminated || signals.asked().is_some();
+            write_out(&report::json(result, terminated))?;
+        } else {
+            lines.extend(self.cap_words(exceeded));
+            lines.extend(explain(result, signals, self.options.grace, &self.program));
+        }
         if self.options.stats {
-            lines.extend(report::stats(&result));
+            lines.extend(report::stats(result));
         }
         if audit.is_some_and(|audit| audit.lost() > 0) {
             lines.push(Line::Warning(
@@ -163,7 +205,58 @@ impl Job {
             std::io::stderr().write_all(b"\n").ok();
         }
         voice.say(&lines);
-        Ok(code)
+        Ok(u8::try_from(result.returncode()).unwrap_or(u8::MAX))
+    }
+
+    /// What is said of output beyond what may be passed through.
+    fn cap_words(&self, exceeded: bool) -> Option<Line> {
+        let max = self.options.max_output.filter(|_| exceeded)?;
+        match self.options.at_max_output {
+            Beyond::Kill => Some(Line::Failure(format!(
+                "it wrote more than {max} bytes to an output (--max-output), and was killed"
+            ))),
+            Beyond::Drop => (!self.options.quiet).then(|| {
+                Line::Warning(format!("output beyond {max} bytes (--max-output) was dropped"))
+            }),
+        }
+    }
+
+    /// Where the guest's input comes from; with `--tty` the command is given a terminal.
+    fn input(&mut self, stdin: &File) -> Result<Stdin, Failure> {
+        if self.options.tty {
+            let refused = match (self.no_stdin, stdin.is_terminal()) {
+                (false, true) => None,
+                (true, _) => Some("--tty: stdin is where the code comes from; name a file, or -c"),
+                (false, false) => Some("--tty: stdin is no terminal; leave --tty out"),
+            };
+            if let Some(words) = refused {
+                return Err(Failure::Usage(words.to_owned()));
+            }
+            let command = std::mem::take(&mut self.command);
+            self.command = command.terminal(WindowSize::of(stdin).unwrap_or_default());
+        }
+        let copied = |file: &File| file.try_clone().map(Stdin::copied);
+        match &self.options.stdin {
+            StdinChoice::Inherit if !self.no_stdin && !is_null(stdin) => {
+                copied(stdin).map_err(broken("take stdin"))
+            }
+            StdinChoice::Inherit | StdinChoice::Null => Ok(Stdin::Null),
+            StdinChoice::File(path) => open(path)
+                .map(Stdin::copied)
+                .map_err(|source| Failure::File { what: "read", path: path.clone(), source }),
+        }
+    }
+}
+
+fn broken(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
+    move |source| Failure::Stream { what, source }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(std::io::ErrorKind::IsADirectory.into()),
+        false => Ok(file),
     }
 }
 
@@ -177,12 +270,26 @@ type Outputs = [Option<Copying>; 2];
 
 /// Has the guest's outputs passed on to ours. What cannot be written ends the run: nobody would see
 /// what it does from then on.
-fn pass_through(process: &mut Process) -> std::io::Result<Outputs> {
+fn pass_through(
+    process: &mut Process,
+    options: &RunOptions,
+    exceeded: &Arc<AtomicBool>,
+) -> std::io::Result<Outputs> {
     let (stdout, stderr) = (own(std::io::stdout())?, own(std::io::stderr())?);
     let run = process.handle();
+    let kills = options.at_max_output == Beyond::Kill;
+    let allowed = || {
+        let (run, exceeded) = (run.clone(), Arc::clone(exceeded));
+        let then = move || {
+            if kills {
+                run.kill();
+            }
+        };
+        options.max_output.map(|bytes| Allowed { bytes, exceeded, then: Box::new(then) })
+    };
     let copying = |from: Option<File>, to| {
         let run = run.clone();
-        from.map(|from| copy(from, to, move || run.kill()))
+        from.map(|from| copy(from, to, allowed(), move || run.kill()))
     };
     Ok([copying(process.take_stdout(), stdout), copying(process.take_stderr(), stderr)])
 }

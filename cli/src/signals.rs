@@ -13,6 +13,7 @@ use postern::ProcessHandle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::sys::is_ignored;
+use crate::terminal;
 
 /// What PID 1 passes on.
 const PASSED_ON: [Signal; 7] = [
@@ -29,9 +30,21 @@ const PASSED_ON: [Signal; 7] = [
 /// order when it stands, and a mount that hangs is not waited for.
 const BUILD_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often is looked whether this process is in the foreground by now.
+const UNTIL_FOREGROUND: Duration = Duration::from_millis(100);
+
 /// Two INTs that come closer together are one: `timeout(1)` and some shells send it to the process
 /// and to its group.
 const ONE_PRESS: Duration = Duration::from_millis(50);
+
+/// Whose keys those of this process's terminal are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnTerminal {
+    /// This process's, if it has one.
+    Ours,
+    /// The guest's: its size is passed on, and it is taken back while this process is stopped.
+    GivenOver,
+}
 
 /// How far this process has come.
 #[derive(Debug)]
@@ -62,17 +75,30 @@ pub(crate) struct Signals {
 impl Signals {
     /// Takes them, but those that were ignored when this process was started. To be called while it
     /// has one thread: the others inherit that nothing interrupts them.
-    pub(crate) fn take(grace: Duration) -> io::Result<Signals> {
-        let taken: SigSet = PASSED_ON.into_iter().filter(|signal| !is_ignored(*signal)).collect();
+    pub(crate) fn take(grace: Duration, terminal: OwnTerminal) -> io::Result<Signals> {
+        let more: &[Signal] = match terminal {
+            OwnTerminal::GivenOver => &[Signal::SIGTSTP, Signal::SIGCONT],
+            OwnTerminal::Ours => &[],
+        };
+        let wanted = PASSED_ON.iter().chain(more).copied();
+        let taken: SigSet = wanted.filter(|signal| !is_ignored(*signal)).collect();
         let mut blocked = taken;
-        // In the background a read from the terminal is to fail and not to stop this process.
+        // In the background a read from the terminal is to fail, what is written there to be shown,
+        // and neither to stop this process.
         blocked.add(Signal::SIGTTIN);
+        blocked.add(Signal::SIGTTOU);
         blocked.thread_block()?;
         let line = SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let state = State { stage: Stage::Building, asked: None, overstayed: false };
         let state = Arc::new(Mutex::new(state));
-        let watcher =
-            Watcher { state: Arc::clone(&state), line, grace, due: None, first_int: None };
+        let watcher = Watcher {
+            state: Arc::clone(&state),
+            line,
+            grace,
+            terminal,
+            due: None,
+            first_int: None,
+        };
         thread::Builder::new().name("signals".to_owned()).spawn(move || watcher.watch())?;
         Ok(Signals { state })
     }
@@ -116,6 +142,7 @@ struct Watcher {
     state: Arc<Mutex<State>>,
     line: SignalFd,
     grace: Duration,
+    terminal: OwnTerminal,
     /// When patience ends.
     due: Option<Instant>,
     first_int: Option<Instant>,
@@ -124,10 +151,15 @@ struct Watcher {
 impl Watcher {
     fn watch(mut self) {
         while self.wait() {
+            if self.awaits_terminal() {
+                terminal::give_over();
+            }
             while let Ok(Some(info)) = self.line.read_signal() {
                 let number = i32::try_from(info.ssi_signo).unwrap_or_default();
-                if let Ok(signal) = Signal::try_from(number) {
-                    self.deal(signal);
+                match Signal::try_from(number) {
+                    Ok(signal) if self.is_of_terminal(signal) => self.deal_with_terminal(signal),
+                    Ok(signal) => self.deal(signal),
+                    Err(_) => {}
                 }
             }
             if self.due.is_some_and(|due| due <= Instant::now()) {
@@ -140,10 +172,35 @@ impl Watcher {
     /// Until a signal is there or patience ends; false when that cannot be waited for.
     fn wait(&self) -> bool {
         let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(self.awaits_terminal().then_some(UNTIL_FOREGROUND)).min();
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let line = self.line.as_fd();
         let mut fds = [PollFd::from_borrowed_fd(line, PollFlags::IN)];
         !matches!(poll(&mut fds, left.as_ref()), Err(errno) if errno != rustix::io::Errno::INTR)
+    }
+
+    /// It is to be given over once this process is in the foreground, which nobody tells it.
+    fn awaits_terminal(&self) -> bool {
+        self.terminal == OwnTerminal::GivenOver && !terminal::is_given_over()
+    }
+
+    fn is_of_terminal(&self, signal: Signal) -> bool {
+        let is_known = matches!(signal, Signal::SIGTSTP | Signal::SIGCONT | Signal::SIGWINCH);
+        is_known && self.terminal == OwnTerminal::GivenOver
+    }
+
+    fn deal_with_terminal(&self, signal: Signal) {
+        if signal == Signal::SIGTSTP {
+            return terminal::stop();
+        }
+        if signal == Signal::SIGCONT {
+            // Whoever had the terminal meanwhile has left it as they like.
+            terminal::give_over();
+        }
+        if let (Stage::Running(run), Some(size)) = (&lock(&self.state).stage, terminal::size()) {
+            // Its terminal may be gone, and then it has no size.
+            run.resize(size).ok();
+        }
     }
 
     fn deal(&mut self, signal: Signal) {
@@ -204,6 +261,7 @@ pub(crate) fn status(signal: Signal) -> u8 {
 
 /// Ends this process at once; a launcher that it has ends with it.
 fn leave(signal: Signal) -> ! {
+    terminal::take_back();
     #[expect(clippy::exit, reason = "the thread that could end it in order is stuck")]
     std::process::exit(status(signal).into())
 }

@@ -1,18 +1,16 @@
 //! Moves bytes between this process's streams and the guest's; keeps none.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::getpgrp;
-use rustix::termios::tcgetpgrp;
 
 /// As much as a pipe holds by default.
 const CHUNK: usize = 64 * 1024;
@@ -37,14 +35,40 @@ pub(crate) enum SlowReader {
     GivenUp,
 }
 
+/// How much of an output is passed on.
+pub(crate) struct Allowed {
+    pub(crate) bytes: u64,
+    /// Told that there was more, which is dropped.
+    pub(crate) exceeded: Arc<AtomicBool>,
+    /// What becomes of the run then.
+    pub(crate) then: Box<dyn Fn() + Send>,
+}
+
+impl Allowed {
+    /// As many of `len` bytes as may be passed on.
+    fn of(&mut self, len: usize) -> usize {
+        let may = usize::try_from(self.bytes).unwrap_or(usize::MAX).min(len);
+        self.bytes -= may as u64;
+        if may < len && !self.exceeded.swap(true, Ordering::Relaxed) {
+            (self.then)();
+        }
+        may
+    }
+}
+
 /// Copies `from` to `to`. Either end is closed when the other is, so that each side learns of it.
 /// What cannot be written calls `failed`, unless the reader is gone.
-pub(crate) fn copy(from: File, to: File, failed: impl FnOnce() + Send + 'static) -> Copying {
+pub(crate) fn copy(
+    from: File,
+    to: File,
+    allowed: Option<Allowed>,
+    failed: impl FnOnce() + Send + 'static,
+) -> Copying {
     let (teller, outcome) = channel();
     let turns = Arc::new(AtomicU64::new(0));
     let own_turns = Arc::clone(&turns);
     thread::spawn(move || {
-        let copied = pass_on(from, to, &own_turns);
+        let copied = pass_on(from, to, allowed, &own_turns);
         let copied = copied.or_else(|error| match error.kind() == io::ErrorKind::BrokenPipe {
             true => Ok(None),
             false => Err(error),
@@ -61,7 +85,12 @@ pub(crate) fn copy(from: File, to: File, failed: impl FnOnce() + Send + 'static)
 /// By `read` and `write`. `splice(2)`, which `io::copy` would use, takes a file's position before it
 /// waits and puts it back afterwards: two streams into one file, as after `2>&1`, lose bytes.
 /// Returns the last byte.
-fn pass_on(mut from: File, mut to: File, turns: &AtomicU64) -> io::Result<Option<u8>> {
+fn pass_on(
+    mut from: File,
+    mut to: File,
+    mut allowed: Option<Allowed>,
+    turns: &AtomicU64,
+) -> io::Result<Option<u8>> {
     let mut chunk = vec![0u8; CHUNK];
     let mut last = None;
     loop {
@@ -71,14 +100,27 @@ fn pass_on(mut from: File, mut to: File, turns: &AtomicU64) -> io::Result<Option
         match read {
             Ok(0) => return Ok(last),
             Ok(len) => {
+                let len = allowed.as_mut().map_or(len, |allowed| allowed.of(len));
                 let bytes = chunk.get(..len).unwrap_or_default();
-                last = bytes.last().copied();
+                last = bytes.last().copied().or(last);
                 write_all(&mut to, bytes)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // The guest's terminal, which does not wait.
+                turns.fetch_add(1, Ordering::Relaxed);
+                wait(&from, PollFlags::IN);
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+            // So ends a terminal.
+            Err(error) if is_io_error(&error) && from.is_terminal() => return Ok(last),
             Err(error) => return Err(error),
         }
     }
+}
+
+fn is_io_error(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 impl Copying {
@@ -106,35 +148,6 @@ impl Copying {
             }
         }
     }
-}
-
-/// Passes this process's stdin on to the guest. Not waited for: the program may end without reading
-/// it, and then so do we.
-pub(crate) fn feed(mut from: File, mut to: File) {
-    thread::spawn(move || {
-        let mut chunk = vec![0u8; CHUNK];
-        loop {
-            match from.read(&mut chunk) {
-                Ok(0) => return,
-                Ok(len) if to.write_all(chunk.get(..len).unwrap_or_default()).is_ok() => {}
-                Ok(_) => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    wait(&from, PollFlags::IN);
-                }
-                Err(_) if is_in_background(&from) => thread::sleep(UNTIL_FOREGROUND),
-                Err(_) => return,
-            }
-        }
-    });
-}
-
-/// How often a terminal is tried again that somebody else has.
-const UNTIL_FOREGROUND: Duration = Duration::from_millis(100);
-
-/// The terminal is another job's at the moment.
-fn is_in_background(terminal: &File) -> bool {
-    tcgetpgrp(terminal).is_ok_and(|foreground| foreground != getpgrp())
 }
 
 /// Writes everything. Whoever shares the stream may have set it not to wait, as node does.

@@ -21,6 +21,8 @@ pub enum Kind {
     ExecFailed = 6,
     /// PID 1 was reaped by the launcher: nothing of the run is left.
     Reaped = 7,
+    /// The guest has a terminal; its master and its other end travel with this record.
+    Terminal = 8,
 }
 
 impl Kind {
@@ -33,6 +35,7 @@ impl Kind {
             5 => Kind::GuestEnded,
             6 => Kind::ExecFailed,
             7 => Kind::Reaped,
+            8 => Kind::Terminal,
             _ => return None,
         })
     }

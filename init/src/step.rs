@@ -122,6 +122,7 @@ steps! {
     LandlockRule = 112, "landlock_add_rule", "add a place to the Landlock ruleset";
     LandlockDomain = 113, "landlock_restrict_self", "enter the Landlock domain";
     Filter = 86, "seccomp", "install the system-call filter";
+    Terminal = 98, "ioctl", "make the guest's terminal";
     Attest = 87, "recvmsg", "wait for the host's inspection";
     SignalFd = 88, "signalfd4", "watch for signals";
     ForkGuest = 89, "clone", "create the guest's process";

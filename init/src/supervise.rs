@@ -62,6 +62,8 @@ pub struct Guest<'a> {
     pub arguments: Pointers,
     /// Address of its NULL-terminated environment.
     pub environment: Pointers,
+    /// Its stdin is a terminal, which is to be its session's own.
+    pub has_terminal: bool,
     /// Limits set in its process only.
     pub limits: [Option<Limit>; GUEST_LIMITS],
     /// A second filter for its process and what that starts, eight bytes an instruction; empty:
@@ -128,7 +130,11 @@ fn become_guest(shared: &mut Shared<'_>) -> ! {
 }
 
 fn prepare(guest: &Guest<'_>) -> Result<(), Failure> {
-    sys::new_session().map_err(Failure::at(Step::GuestSetup))?;
+    let session = sys::new_session().and_then(|()| match guest.has_terminal {
+        true => process::take_terminal(Fd(0)),
+        false => Ok(()),
+    });
+    session.map_err(Failure::at(Step::GuestSetup))?;
     for (index, limit) in (0u32..).zip(guest.limits) {
         if let Some((resource, value)) = limit {
             lower_limit(resource, value).map_err(Failure::at_index(Step::GuestRlimit, index))?;

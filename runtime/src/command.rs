@@ -1,5 +1,7 @@
 //! What to run, said once and checked before anything is started.
 
+mod streams;
+
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -11,28 +13,8 @@ use postern_hatch::Hatch;
 use crate::error::CommandError;
 use crate::hatches::{Place, SharedHatch};
 use crate::script::{Language, Script, World};
-
-/// The guest's standard input.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stdin {
-    /// `/dev/null`: a read sees the end at once.
-    #[default]
-    Null,
-    /// These bytes, then the end.
-    Bytes(Vec<u8>),
-    /// A pipe whose writing end is [`Process::take_stdin`](crate::Process::take_stdin).
-    Piped,
-}
-
-/// A [`Stdin`] whose bytes are shared with the run that is fed them.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum Input {
-    #[default]
-    Null,
-    Bytes(Arc<Vec<u8>>),
-    Piped,
-}
+pub(crate) use streams::Input;
+pub use streams::{OUTPUT_BYTES_MAX, OutputCap, Stdin, WindowSize};
 
 /// A program with its arguments, and how it is run.
 ///
@@ -57,13 +39,12 @@ pub struct Command {
     pub(crate) timeout: Option<Duration>,
     pub(crate) queue_timeout: Option<Duration>,
     pub(crate) output_bytes_max: Option<u64>,
+    pub(crate) output_cap: OutputCap,
+    pub(crate) terminal: Option<WindowSize>,
     pub(crate) merge_output: bool,
     pub(crate) private_files: Vec<(OsString, Arc<Vec<u8>>)>,
     pub(crate) hatches: Vec<SharedHatch>,
 }
-
-/// Bytes that are kept of each output stream unless [`Command::output_bytes_max`] says otherwise.
-pub const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
 impl Command {
     /// A program: a path with a slash, or a name for the guest's `PATH`.
@@ -135,16 +116,6 @@ impl Command {
         self
     }
 
-    /// Standard input; default [`Stdin::Null`].
-    pub fn stdin(mut self, stdin: Stdin) -> Command {
-        self.input = match stdin {
-            Stdin::Null => Input::Null,
-            Stdin::Bytes(bytes) => Input::Bytes(Arc::new(bytes)),
-            Stdin::Piped => Input::Piped,
-        };
-        self
-    }
-
     /// How long the run may take from its start until everything in it is killed; default no limit.
     pub fn timeout(mut self, timeout: Duration) -> Command {
         self.timeout = Some(timeout);
@@ -156,20 +127,6 @@ impl Command {
     /// [`Command::timeout`].
     pub fn queue_timeout(mut self, timeout: Duration) -> Command {
         self.queue_timeout = Some(timeout);
-        self
-    }
-
-    /// Bytes kept of stdout and of stderr, each; default [`OUTPUT_BYTES_MAX`]. What is written
-    /// beyond is read and dropped, and the result says `truncated`.
-    pub fn output_bytes_max(mut self, bytes: u64) -> Command {
-        self.output_bytes_max = Some(bytes);
-        self
-    }
-
-    /// Gives the guest one pipe for both outputs, so that their true order is kept: all of it is
-    /// stdout's, and stderr stays empty. Default off.
-    pub fn merge_output(mut self, merge: bool) -> Command {
-        self.merge_output = merge;
         self
     }
 

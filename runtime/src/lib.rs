@@ -40,7 +40,7 @@ pub use attest::{
 };
 pub use ceiling::Ceiling;
 pub use cgroup::{CgroupGap, CgroupSupport, CgroupUsage, Controller, LimitHit};
-pub use command::{Command, OUTPUT_BYTES_MAX, Stdin};
+pub use command::{Command, OUTPUT_BYTES_MAX, OutputCap, Stdin, WindowSize};
 pub use enforcement::{Enforcement, LandlockUse};
 pub use error::Error;
 pub use launch::{ImageSource, LAUNCHER_VARIABLE, RUNTIME_DIRECTORY_VARIABLE};

@@ -21,8 +21,8 @@ pub enum Ending {
     Signaled(i32),
     /// The program could not be started; this is the errno.
     ExecFailed(i32),
-    /// The run as a whole was killed, by [`Process::kill`](crate::Process::kill), by its time limit,
-    /// or from outside; this is the signal that ended its PID 1.
+    /// The run as a whole was killed, by [`Process::kill`](crate::Process::kill), by its time limit
+    /// or its cap of output, or from outside; this is the signal that ended its PID 1.
     Killed(i32),
     /// The launcher was killed from outside, and this run with it; or it was stopped, and did not
     /// say how the run had ended.
@@ -62,6 +62,7 @@ impl Usage {
 /// A finished run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "facts of one run, each told by name")]
 pub struct ProcResult {
     /// How it ended.
     pub ending: Ending,
@@ -80,6 +81,15 @@ pub struct ProcResult {
     pub terminated: bool,
     /// It wrote more than the cap; what is missing was dropped.
     pub truncated: bool,
+    /// Of stdout; on a terminal, or with
+    /// [`Command::merge_output`](crate::Command::merge_output), of all.
+    pub stdout_truncated: bool,
+    /// Of stderr.
+    pub stderr_truncated: bool,
+    /// It was killed because it wrote more than the cap, as
+    /// [`OutputCap::Kill`](crate::OutputCap::Kill) asks; each output holds what was written up to
+    /// the cap.
+    pub overflowed: bool,
     /// Whether the kernel killed a process of it for want of memory, by its control group's
     /// `memory.events`: the run's own limit, or the machine's memory. The group is killed as a
     /// whole, so that `ending` is [`Ending::Killed`] by signal 9 then.
@@ -196,6 +206,9 @@ mod tests {
             time: timed_out.then_some(Duration::from_millis(500)),
             terminated: false,
             truncated,
+            stdout_truncated: truncated,
+            stderr_truncated: false,
+            overflowed: false,
             oom: LimitHit::No,
             pids_limit: LimitHit::No,
             usage: Usage::default(),

@@ -22,13 +22,13 @@ impl SignalsBlocked {
         SignalsBlocked::new(&unsafe { set.assume_init() })
     }
 
-    /// Blocks `SIGPIPE`, and says which set that is.
-    fn sigpipe() -> Result<(SignalsBlocked, libc::sigset_t), Errno> {
+    /// Blocks one signal, and says which set that is.
+    fn one(signal: i32) -> Result<(SignalsBlocked, libc::sigset_t), Errno> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: empties the set it is given.
         unsafe { libc::sigemptyset(set.as_mut_ptr()) };
         // SAFETY: adds a valid signal to an initialised set.
-        unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGPIPE) };
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
         // SAFETY: `sigemptyset` has initialised it.
         let set = unsafe { set.assume_init() };
         Ok((SignalsBlocked::new(&set)?, set))
@@ -60,7 +60,7 @@ pub(crate) fn write_without_sigpipe(
     fd: BorrowedFd<'_>,
     bytes: &[u8],
 ) -> Result<usize, rustix::io::Errno> {
-    let Ok((_blocked, set)) = SignalsBlocked::sigpipe() else {
+    let Ok((_blocked, set)) = SignalsBlocked::one(libc::SIGPIPE) else {
         return Err(rustix::io::Errno::INVAL);
     };
     let result = rustix::io::write(fd, bytes);
@@ -70,6 +70,15 @@ pub(crate) fn write_without_sigpipe(
         unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };
     }
     result
+}
+
+/// `read(2)` of a terminal that may be another job's: `EIO`, and no signal that would stop the host.
+pub(crate) fn without_sigttin<T>(
+    read: impl FnOnce() -> Result<T, rustix::io::Errno>,
+) -> Result<T, rustix::io::Errno> {
+    let blocked = SignalsBlocked::one(libc::SIGTTIN);
+    let _blocked = blocked.map_err(|Errno(errno)| rustix::io::Errno::from_raw_os_error(errno))?;
+    read()
 }
 
 /// Has the current tokio runtime watch a descriptor.

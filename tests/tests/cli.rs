@@ -20,6 +20,8 @@ mod signals;
 mod streams;
 #[path = "cli/telemetry.rs"]
 mod telemetry;
+#[path = "cli/tty.rs"]
+mod tty;
 #[path = "cli/words.rs"]
 mod words;
 
@@ -35,7 +37,74 @@ struct Row {
     stderr: &'static str,
 }
 
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 28] = [
+    Row {
+        name: "no terminal to give over",
+        arguments: &["run", "-t", "--", "true"],
+        status: 125,
+        stdout: "",
+        stderr: "postern: --tty: stdin is no terminal; leave --tty out",
+    },
+    Row {
+        name: "a terminal has one output",
+        arguments: &["run", "-t", "--merge", "--", "true"],
+        status: 125,
+        stdout: "",
+        stderr: "cannot be used with",
+    },
+    Row {
+        name: "output up to the limit",
+        arguments: &["run", "--max-output", "4", "--", "echo", "abc"],
+        status: 0,
+        stdout: "abc\n",
+        stderr: "",
+    },
+    Row {
+        name: "output beyond the limit is dropped",
+        arguments: &["run", "--max-output", "4", "--", "sh", "-c", "echo abcdef; exit 3"],
+        status: 3,
+        stdout: "abcd",
+        stderr: "postern: warning: output beyond 4 bytes (--max-output) was dropped\n",
+    },
+    Row {
+        name: "output beyond the limit is the end",
+        arguments: &[
+            "run",
+            "--max-output",
+            "1k",
+            "--at-max-output",
+            "kill",
+            "--",
+            "sh",
+            "-c",
+            "yes >&2",
+        ],
+        status: 137,
+        stdout: "",
+        stderr: "postern: it wrote more than 1024 bytes to an output (--max-output), and was killed",
+    },
+    Row {
+        name: "input from a file",
+        arguments: &[
+            "run",
+            "--stdin",
+            "/etc/hostname",
+            "--",
+            "sh",
+            "-c",
+            "wc -l; cat /proc/self/fdinfo/0 | grep -c mnt",
+        ],
+        status: 0,
+        stdout: "1\n1\n",
+        stderr: "",
+    },
+    Row {
+        name: "input from a directory",
+        arguments: &["run", "--stdin", "/etc", "--", "cat"],
+        status: 125,
+        stdout: "",
+        stderr: "postern: cannot read /etc: is a directory",
+    },
     Row {
         name: "a program's own code",
         arguments: &["run", "--", "sh", "-c", "exit 7"],

@@ -16,8 +16,12 @@ mod address_space;
 mod attack;
 #[path = "runs/cancelled.rs"]
 mod cancelled;
+#[path = "runs/caps.rs"]
+mod caps;
 #[path = "runs/ceiling.rs"]
 mod ceiling;
+#[path = "runs/copied.rs"]
+mod copied;
 #[path = "runs/ending.rs"]
 mod ending;
 #[path = "runs/input.rs"]
@@ -36,6 +40,8 @@ mod python;
 mod runtimes;
 #[path = "runs/shells.rs"]
 mod shells;
+#[path = "runs/terminal.rs"]
+mod terminal;
 #[path = "runs/ways.rs"]
 mod ways;
 

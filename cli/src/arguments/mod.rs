@@ -2,6 +2,7 @@
 
 mod options;
 mod seccomp;
+mod streams;
 mod tail;
 mod values;
 
@@ -11,8 +12,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use options::{Paint, RunOptions, StdinChoice, WorldOptions};
+pub(crate) use options::{Paint, RunOptions, WorldOptions};
 pub(crate) use seccomp::{ExplainVerb, ListVerb, SeccompVerb};
+pub(crate) use streams::{Beyond, StdinChoice};
 
 /// Runs untrusted programs in a sandbox built with system calls: no network, no files beyond a
 /// read-only base and one workspace, no capabilities.
@@ -105,8 +107,13 @@ Signals: INT, TERM, HUP, QUIT, USR1, USR2 and WINCH go to the program. After the
 HUP or QUIT it has the grace to end by itself; then everything in the run is killed, as it is by a \
 second INT. A signal that was ignored when postern started, as after nohup, stays ignored.
 
-Input: stdin is read ahead of the program, and what the program does not take is lost, so that a \
-loop which reads its list from stdin needs --stdin null.
+Input: stdin is read ahead of the program by a piece of at most 64 KiB and what a pipe holds; what \
+the program does not take of it is lost, so that a loop which reads its list from stdin needs \
+--stdin null.
+
+Terminal: with --tty your terminal is as before whenever postern ends, or is stopped by TSTP; only \
+a postern that was killed (KILL) leaves it to `stty sane`. A change of its size is passed on. In the \
+background it is left alone, and postern is not stopped.
 
 With POSTERN_LOG set to error, warn, info, debug or trace in the environment, what postern does is \
 told on stderr, down to that level.
@@ -119,7 +126,8 @@ With --json, one object on stdout at the end:
   ok           it left with 0, in time
   timed_out    it was killed since its time was up
   terminated   a signal to postern asked for its end
-  truncated    output beyond --max-output was dropped
+  truncated    output beyond --max-output was dropped; stdout_truncated, stderr_truncated say which
+  overflowed   it was killed for output beyond --max-output
   oom          the kernel killed it for want of memory; null where nobody counts
   pids_limit   it came to --pids; likewise
   stdout, stderr

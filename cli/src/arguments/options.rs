@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use postern::profile::{Bind, Etc, ProcKind, WorkspaceAccess};
 
+use super::streams::{self, Beyond, StdinChoice};
 use super::values;
 
 /// What the sandbox is made of.
@@ -131,6 +132,7 @@ pub(crate) struct WorldOptions {
 
 /// How a program is run.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct RunOptions {
     /// Seconds until everything in the run is killed, a fraction allowed.
     ///
@@ -144,18 +146,20 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "5",
           hide_default_value = true)]
     pub(crate) grace: Duration,
-    /// The guest's stdin: `inherit`, postern's own, passed on; or `null`, /dev/null, and postern's
-    /// own is left alone.
+    /// The guest's stdin: `inherit`, postern's own, copied; `null`, /dev/null, and postern's own is
+    /// left alone; or a file, copied (`./null` for one of such a name).
     ///
     /// [default: inherit] [example: --stdin null]
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "inherit",
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "WHAT", default_value = "inherit", hide_default_value = true,
+          value_parser = streams::stdin())]
     pub(crate) stdin: StdinChoice,
+    /// Give the program a terminal of its own, with job control and the size of yours, which passes
+    /// every key on: Ctrl-C and Ctrl-Z are the program's. stdin must be a terminal. All output is
+    /// stdout's. TERM is yours unless --env says otherwise.
+    ///
+    /// [default: pipes] [example: -t]
+    #[arg(long, short = 't', conflicts_with_all = ["json", "stdin", "merge"])]
+    pub(crate) tty: bool,
     /// Give the guest one pipe for both outputs, which comes out on stdout in its true order.
     ///
     /// [default: two pipes] [example: --merge]
@@ -177,21 +181,30 @@ pub(crate) struct RunOptions {
     /// [default: no record] [example: --audit /var/log/postern.jsonl]
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
-    /// Bytes kept of stdout and of stderr, each; more is dropped. Without --json all of it is
-    /// passed through.
+    /// How much of stdout and of stderr, each, is kept or passed through: bytes, or KiB, MiB, GiB
+    /// with K, M, G behind the number.
     ///
-    /// [default: 67108864] [example: --max-output 1000000]
-    #[arg(long, value_name = "BYTES", requires = "json")]
+    /// [default: 64M with --json, else no limit] [example: --max-output 1M]
+    #[arg(long, value_name = "SIZE", value_parser = streams::size)]
     pub(crate) max_output: Option<u64>,
-}
-
-/// Where the guest's stdin comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StdinChoice {
-    /// This process's own.
-    Inherit,
-    /// `/dev/null`.
-    Null,
+    /// What becomes of output beyond --max-output: `drop`, it is read and dropped; or `kill`,
+    /// everything in the run is killed, and the exit status is 137.
+    ///
+    /// [default: drop] [example: --at-max-output kill]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "drop",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) at_max_output: Beyond,
+    /// Say nothing of postern's own but failures: no warning, and no word on a terminal about what
+    /// takes more than a second.
+    ///
+    /// [default: both are said] [example: --quiet]
+    #[arg(long, short = 'q')]
+    pub(crate) quiet: bool,
 }
 
 /// Whether our own messages are coloured.

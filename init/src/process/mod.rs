@@ -4,5 +4,5 @@ mod sys;
 
 pub use sys::{
     Ended, Parent, Pointers, Sharing, Start, execute, execute_file, install_filter, reap,
-    spawn_guest, spawn_sharing, wait_any,
+    spawn_guest, spawn_sharing, take_terminal, wait_any,
 };

@@ -68,6 +68,15 @@ pub fn install_filter(program: &[u8]) -> Result<()> {
     call(nr::SECCOMP, [SET_MODE_FILTER, 0, at, 0, 0, 0]).map(drop)
 }
 
+/// `ioctl(TIOCSCTTY)`: the terminal becomes that of the calling process's session, which it leads.
+///
+/// # Errors
+/// As the kernel says.
+pub fn take_terminal(terminal: Fd) -> Result<()> {
+    const TIOCSCTTY: usize = 0x540e;
+    call(nr::IOCTL, [terminal.arg(), TIOCSCTTY, 0, 0, 0, 0]).map(drop)
+}
+
 /// How a child ended, and what it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {

@@ -12,7 +12,7 @@ use postern_init::sys::{
 
 use crate::sys::{self, Ids};
 use crate::wire::{List, MALFORMED, Request, Setup, run_flags, scope};
-use crate::{attest, confine, landlock, mount, namespaces};
+use crate::{attest, confine, landlock, mount, namespaces, terminal};
 
 /// Where a run finds its descriptors; everything above them is closed.
 const STATUS: Fd = Fd(3);
@@ -78,6 +78,9 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
         sys::set_umask(0o022).map_err(Failure::at(Step::Umask))?;
         namespaces::write_limits(setup.sysctls, scope::RUN_USER, Step::RunLimits, PROC)?;
         enter(if request.cwd.is_empty() { setup.cwd } else { request.cwd })?;
+        if request.flags & run_flags::TERMINAL != 0 {
+            terminal::make(STATUS, u32::try_from(request.flags >> 32).unwrap_or(0))?;
+        }
         (request.flags, request.table, request.arguments, request.environment)
     };
     base::close(PROC);
@@ -94,7 +97,9 @@ fn confined<'a>(run: Run<'a>) -> Result<(Guest<'a>, &'a mut [u8]), Failure> {
         wait_for_inspection(&record)?;
     }
     let (program, search, filter) = (request.program, request.search, setup.policy);
-    Ok((Guest { program, search, arguments, environment, limits, filter }, stack))
+    let has_terminal = flags & run_flags::TERMINAL != 0;
+    let guest = Guest { program, search, arguments, environment, has_terminal, limits, filter };
+    Ok((guest, stack))
 }
 
 fn host_is_there() -> Result<(), Failure> {

@@ -26,6 +26,7 @@ mod serve;
 mod setup;
 mod socket;
 mod sys;
+mod terminal;
 pub mod wire;
 
 pub use serve::main;

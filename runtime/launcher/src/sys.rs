@@ -16,6 +16,7 @@ pub(crate) fn call(nr: usize, args: [usize; 6]) -> Result<usize> {
     check(unsafe { arch::syscall(nr, args) })
 }
 
+#[inline(never)] // One copy keeps the image small.
 pub(crate) fn new_fd(result: Result<usize>) -> Result<OwnedFd> {
     result.map(|fd| OwnedFd::new(Fd(i32::try_from(fd).unwrap_or(-1))))
 }
@@ -259,7 +260,16 @@ pub(crate) fn loopback_up() -> Result<()> {
         *flags = IFF_UP;
     }
     let at = request.as_mut_ptr().expose_provenance();
-    call(nr::IOCTL, [arg(socket.fd()), SIOCSIFFLAGS, at, 0, 0, 0]).map(drop)
+    ioctl(socket.fd(), SIOCSIFFLAGS, at).map(drop)
+}
+
+/// `ioctl(2)`; the argument is a number, or the address of what the request is about.
+///
+/// # Errors
+/// As the kernel says.
+#[inline(never)] // One copy keeps the image small.
+pub(crate) fn ioctl(fd: Fd, request: usize, argument: usize) -> Result<usize> {
+    call(nr::IOCTL, [arg(fd), request, argument, 0, 0, 0])
 }
 
 /// Which side of a [`clone`] this is.

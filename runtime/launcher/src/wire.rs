@@ -48,6 +48,9 @@ pub mod run_flags {
     pub const LIMIT_INSIDE: u64 = 4;
     /// A control group follows the streams among the descriptors: the run is made in it.
     pub const CGROUP: u64 = 8;
+    /// The guest gets a terminal for its three streams, whose size is in the word's upper half: rows,
+    /// then columns, 16 bits each.
+    pub const TERMINAL: u64 = 16;
 }
 
 /// Where a sysctl is written.

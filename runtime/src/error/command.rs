@@ -34,6 +34,8 @@ pub enum CommandError {
     /// Private files and scripts need
     /// [`SandboxBuilder::run_directories`](crate::SandboxBuilder::run_directories).
     NoRunDirectories,
+    /// A terminal is made in the guest's `/dev/pts`, and the profile has none.
+    NoTerminals,
     /// A time limit of zero would end the run before it begins.
     ZeroTimeout,
 }
@@ -60,6 +62,9 @@ impl fmt::Display for CommandError {
             }
             Self::NoRunDirectories => f.write_str(
                 "code, script or private file: the sandbox was built without run directories",
+            ),
+            Self::NoTerminals => f.write_str(
+                "terminal: the guest has no /dev/pts to make one in; the profile's pty_max must not be 0",
             ),
             Self::ZeroTimeout => f.write_str("timeout: zero"),
         }

@@ -8,6 +8,7 @@ use postern_launcher::wire::{self, flags, op, run_flags, scope};
 
 use super::attributes::attributes;
 use super::landlock;
+use crate::command::WindowSize;
 use crate::plan::{
     Export, Landlock, MountOp, NamespaceSet, Need, Owner, Plan, Resource, Rlimit, SysctlScope,
 };
@@ -328,6 +329,8 @@ pub(crate) struct Run<'a> {
     pub(crate) limit_inside: bool,
     /// It is made in a control group, which is sent with the streams.
     pub(crate) has_cgroup: bool,
+    /// Of its terminal, if it has one.
+    pub(crate) terminal: Option<WindowSize>,
 }
 
 impl Run<'_> {
@@ -342,8 +345,11 @@ pub(super) fn run(run: &Run<'_>) -> Vec<u8> {
     let mut w = Writer::default();
     let attest = if run.attest { run_flags::ATTEST } else { 0 };
     let limit_inside = if run.limit_inside { run_flags::LIMIT_INSIDE } else { 0 };
+    let terminal = run.terminal.map_or(0, |size| {
+        run_flags::TERMINAL | u64::from(size.rows) << 32 | u64::from(size.columns) << 48
+    });
     w.word(wire::RUN)
-        .word(attest | limit_inside | run.cgroup_flag())
+        .word(attest | limit_inside | run.cgroup_flag() | terminal)
         .word(run.arguments.len() as u64 + 1)
         .word(run.environment.len() as u64 + 1)
         .string(run.run_directory.unwrap_or(c""))

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::tree::{Bounds, Tree};
-use super::{Access, Export, MountOp};
+use super::{Access, Export, MountOp, Plan};
 use crate::error::Refusal;
 use crate::host::{FileFact, FileKind};
 use crate::plan::text::c_string;
@@ -106,6 +106,14 @@ fn node(tree: &mut Tree<'_>, field: Field, device: &Device) -> Result<(), Refusa
 pub(super) fn terminals(profile: &SandboxProfile) -> Result<Option<MountOp>, Refusal> {
     let target = c_string(Field::new("pty_max"), "/dev/pts")?;
     Ok((profile.pty_max > 0).then_some(MountOp::Devpts { target, max: profile.pty_max }))
+}
+
+impl Plan {
+    /// A run has a place of its own to make a terminal in.
+    pub(crate) fn has_terminals(&self) -> bool {
+        let is_place = |operation: &MountOp| matches!(operation, MountOp::Devpts { target, .. } if target.as_c_str() == c"/dev/pts");
+        self.run.iter().any(is_place)
+    }
 }
 
 /// Each run's own shared memory, over the sources of masks.

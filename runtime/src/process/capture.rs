@@ -1,5 +1,4 @@
-//! The host's ends of a run's streams: output kept up to a cap or handed over, input fed as the
-//! guest takes it.
+//! The host's ends of a run's streams, and output kept up to a cap or handed over; feeds nothing.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,6 +8,7 @@ use rustix::buffer::{Buffer, spare_capacity};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, read};
 
+use crate::command::OutputCap;
 use crate::sys::write_without_sigpipe;
 
 /// Two pages: most runs write less, and none should pay for clearing more.
@@ -40,11 +40,22 @@ impl Moved {
 pub(crate) struct End {
     fd: Arc<OwnedFd>,
     nonblocking: bool,
+    is_terminal: bool,
 }
 
 impl End {
     pub(crate) fn new(fd: OwnedFd) -> End {
-        End { fd: Arc::new(fd), nonblocking: false }
+        End { fd: Arc::new(fd), nonblocking: false, is_terminal: false }
+    }
+
+    /// A descriptor of a terminal's master that does not wait, as none of the others does: they
+    /// share that flag.
+    pub(crate) fn of_terminal(fd: OwnedFd) -> End {
+        End { fd: Arc::new(fd), nonblocking: true, is_terminal: true }
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -67,7 +78,7 @@ impl End {
 
     /// The stream itself; what was read from it before is gone.
     pub(crate) fn into_file(self) -> Option<File> {
-        if self.nonblocking {
+        if self.nonblocking && !self.is_terminal {
             fcntl_setfl(&self.fd, OFlags::empty()).ok();
         }
         Arc::into_inner(self.fd).map(File::from)
@@ -89,20 +100,31 @@ impl End {
 pub(crate) struct Capture {
     end: Option<End>,
     bytes: Vec<u8>,
-    bytes_max: usize,
+    cap: Cap,
+    /// Bytes that have been handed over.
+    handed: u64,
     truncated: bool,
 }
 
+/// How much of an output is taken, and what becomes of a run that writes more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cap {
+    pub(crate) bytes_max: u64,
+    pub(crate) beyond: OutputCap,
+}
+
 impl Capture {
-    pub(crate) fn new(fd: OwnedFd, bytes_max: u64) -> Capture {
-        let mut capture =
-            Capture { end: Some(End::new(fd)), bytes: Vec::new(), bytes_max: 0, truncated: false };
-        capture.set_bytes_max(bytes_max);
-        capture
+    pub(crate) fn new(end: End, cap: Cap) -> Capture {
+        Capture { end: Some(end), bytes: Vec::new(), cap, handed: 0, truncated: false }
     }
 
     pub(crate) fn set_bytes_max(&mut self, bytes_max: u64) {
-        self.bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        self.cap.bytes_max = bytes_max;
+    }
+
+    /// More came than the run may write.
+    pub(crate) fn is_overflowed(&self) -> bool {
+        self.truncated && self.cap.beyond == OutputCap::Kill
     }
 
     /// `None` once the stream has ended.
@@ -137,12 +159,23 @@ impl Capture {
     }
 
     /// The next piece, if one is there; read into `scratch`, which has room for as much as one may
-    /// be. A large one takes that along, so that its bytes are not moved again.
+    /// be. A large one takes that along, so that its bytes are not moved again. The cap is of what
+    /// is kept: only one that ends the run is a cap of this too.
     pub(crate) fn next_chunk(&mut self, scratch: &mut Vec<u8>) -> Option<Vec<u8>> {
-        scratch.clear();
-        let len = self.read(spare_capacity(scratch))?;
-        let is_large = len > scratch.capacity() / 4;
-        Some(if is_large { std::mem::take(scratch) } else { scratch.clone() })
+        for _ in 0..READS_MAX {
+            scratch.clear();
+            let len = self.read(spare_capacity(scratch))?;
+            if self.cap.beyond == OutputCap::Kill {
+                let len = self.room_for(len);
+                self.handed += len as u64;
+                scratch.truncate(len);
+            }
+            if !scratch.is_empty() {
+                let is_large = scratch.len() > scratch.capacity() / 4;
+                return Some(if is_large { std::mem::take(scratch) } else { scratch.clone() });
+            }
+        }
+        None
     }
 
     /// `None`: nothing yet, or nothing any more.
@@ -158,47 +191,15 @@ impl Capture {
     }
 
     fn keep(&mut self, new: &[u8]) {
-        let room = self.bytes_max.saturating_sub(self.bytes.len()).min(new.len());
+        let room = self.room_for(new.len());
         self.bytes.extend_from_slice(new.get(..room).unwrap_or_default());
-        self.truncated |= room < new.len();
-    }
-}
-
-/// Bytes on their way to the guest's stdin.
-#[derive(Debug)]
-pub(crate) struct Feed {
-    end: End,
-    bytes: Arc<Vec<u8>>,
-    at: usize,
-}
-
-impl Feed {
-    pub(crate) fn new(fd: OwnedFd, bytes: Arc<Vec<u8>>) -> Feed {
-        Feed { end: End::new(fd), bytes, at: 0 }
     }
 
-    pub(crate) fn end(&self) -> &End {
-        &self.end
-    }
-
-    /// Writes what fits.
-    pub(crate) fn write_all(&mut self) -> Moved {
-        for _ in 0..WRITES_MAX {
-            match self.end.write(self.bytes.get(self.at..).unwrap_or_default()) {
-                Ok(Some(len)) => self.at += len,
-                Ok(None) => return Moved::All,
-                // Nobody reads any more.
-                Err(_) => self.at = self.bytes.len(),
-            }
-            if self.is_done() {
-                return Moved::All;
-            }
-        }
-        Moved::Some
-    }
-
-    /// All is written, or nobody reads it.
-    pub(crate) fn is_done(&self) -> bool {
-        self.at >= self.bytes.len()
+    /// How many of `len` new bytes are within the cap.
+    fn room_for(&mut self, len: usize) -> usize {
+        let room = self.cap.bytes_max.saturating_sub(self.handed);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(self.bytes.len());
+        self.truncated |= room < len;
+        room.min(len)
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct End {
     pub(super) confined: Option<Record>,
     /// The time that was up before it had ended.
     pub(super) timed_out: Option<Duration>,
+    /// It was killed for writing more than it may.
+    pub(super) overflowed: bool,
     pub(super) stage: Stage,
     pub(super) usage: Usage,
 }
@@ -66,7 +68,7 @@ impl End {
                 }
             }
             Kind::Confined => self.confined = Some(*record),
-            Kind::Ready | Kind::Started => {}
+            Kind::Ready | Kind::Started | Kind::Terminal => {}
         }
     }
 

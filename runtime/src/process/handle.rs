@@ -1,11 +1,15 @@
 //! Ends or signals a run from elsewhere; knows nothing else of it.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use rustix::process::{Signal, pidfd_send_signal};
+
+use super::terminal;
+use crate::command::WindowSize;
 
 /// What was asked of a run, by whoever waits for it or from elsewhere.
 #[derive(Debug, Default)]
@@ -51,16 +55,29 @@ pub struct ProcessHandle {
     pidfd: Option<Arc<OwnedFd>>,
     /// The run's own.
     asked: Arc<Asked>,
+    terminal: Weak<OwnedFd>,
 }
 
 impl ProcessHandle {
-    pub(super) fn new(pidfd: Option<Arc<OwnedFd>>, asked: Arc<Asked>) -> ProcessHandle {
-        ProcessHandle { pidfd, asked }
+    pub(super) fn new(
+        pidfd: Option<Arc<OwnedFd>>,
+        asked: Arc<Asked>,
+        terminal: Weak<OwnedFd>,
+    ) -> ProcessHandle {
+        ProcessHandle { pidfd, asked, terminal }
     }
 
     /// As [`Process::signal`](crate::Process::signal).
     pub fn signal(&self, signal: Signal) {
         self.asked.send(self.pidfd.as_ref(), signal);
+    }
+
+    /// As [`Process::resize`](crate::Process::resize).
+    ///
+    /// # Errors
+    /// As [`Process::resize`](crate::Process::resize).
+    pub fn resize(&self, size: WindowSize) -> io::Result<()> {
+        terminal::resize(&self.terminal, size)
     }
 
     /// Kills everything in the run at once. Whoever waits for the run has its result 10 seconds

@@ -25,7 +25,11 @@ impl Run {
                 return Ok(Moved::All);
             }
             match self.input()?.write(bytes)? {
-                Some(len) => *bytes = bytes.get(len..).unwrap_or_default(),
+                Some(len) => {
+                    let (typed, left) = bytes.split_at_checked(len).unwrap_or_default();
+                    self.streams.terminal.note_typed(typed);
+                    *bytes = left;
+                }
                 None => return Ok(Moved::All),
             }
         }

@@ -1,13 +1,16 @@
 //! A live run: its streams, its end, and how it is ended. Never a bare pid, never a bare wait.
 
 mod capture;
+mod copied;
 mod end;
+mod feed;
 mod handle;
 mod input;
 mod lines;
 mod output;
 mod run;
 pub(crate) mod streams;
+mod terminal;
 #[cfg(feature = "tokio")]
 pub(crate) mod tokio;
 mod turn;
@@ -25,6 +28,7 @@ pub use lines::{Lines, Output};
 pub use output::{Chunk, LINE_BYTES_MAX, Line, OutputStream};
 pub(crate) use run::{Parts, Run};
 
+use crate::command::WindowSize;
 use crate::error::Error;
 use crate::result::ProcResult;
 use capture::{Capture, End, Moved};
@@ -81,6 +85,10 @@ impl Process {
 
     /// The writing end of stdin, for [`Stdin::Piped`](crate::Stdin::Piped); closing it ends the
     /// input. It is an ordinary pipe: writing after the guest has closed its end raises `SIGPIPE`.
+    ///
+    /// With [`Command::terminal`](crate::Command::terminal) each stream that is taken is a
+    /// descriptor of the terminal's master, on which nothing waits (`O_NONBLOCK`), and closing one
+    /// ends nothing; reading it fails with `EIO` once all of the run is gone.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.run.streams.stdin.take().and_then(End::into_file)
     }
@@ -114,7 +122,7 @@ impl Process {
 
     /// Ends the input: the guest reads what was written and then the end.
     pub fn close_stdin(&mut self) {
-        self.run.streams.stdin = None;
+        self.run.streams.close_stdin();
     }
 
     /// The next piece of output as soon as there is one; `None` once every output has ended.
@@ -142,6 +150,20 @@ impl Process {
     /// The output, a labelled line at a time; see [`Process::next_chunk`].
     pub fn lines(&mut self) -> Lines<'_> {
         Lines::new(self)
+    }
+
+    /// Gives the guest's terminal another size; the kernel tells its foreground job by `SIGWINCH`.
+    ///
+    /// # Errors
+    /// `NotConnected` for a run without a terminal, and once it is over or was hung up.
+    pub fn resize(&self, size: WindowSize) -> io::Result<()> {
+        terminal::resize(&self.run.streams.terminal.control(), size)
+    }
+
+    /// Ends the guest's terminal as a closed window does: its session gets `SIGHUP`, reads and
+    /// writes fail, and no more output comes. Without a terminal it does nothing.
+    pub fn hang_up(&mut self) {
+        self.run.streams.hang_up();
     }
 
     /// Kills everything in the run at once; a run that is over stays as it ended. Whoever waits for

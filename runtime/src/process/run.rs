@@ -4,6 +4,7 @@
 mod attended;
 mod confined;
 mod dues;
+mod heard;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,8 +18,9 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal};
 
-use super::capture::{Capture, End as StreamEnd, Feed, Moved};
+use super::capture::{Capture, End as StreamEnd, Moved};
 use super::end::{End, Stage};
+use super::feed::Feed;
 use super::handle::{Asked, ProcessHandle};
 use super::streams::Streams;
 use super::turn::{Taking, Turn, Wait};
@@ -129,7 +131,7 @@ impl Run {
                         return Err(lost_pidfd());
                     }
                 }
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
+                Incoming::Record(record, fds) => self.note(&record, fds)?,
                 // What the launcher could not start it never announces.
                 Incoming::End => {
                     return Err(match self.end.failure.take() {
@@ -176,7 +178,8 @@ impl Run {
     }
 
     pub(crate) fn handle(&self) -> ProcessHandle {
-        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.asked))
+        let terminal = self.streams.terminal.control();
+        ProcessHandle::new(self.pidfd.clone(), Arc::clone(&self.asked), terminal)
     }
 
     pub(crate) fn send(&self, signal: Signal) {
@@ -201,10 +204,14 @@ impl Run {
     /// Deals with everything that has happened, after waiting for it where `wait` says so.
     pub(crate) fn turn(&mut self, taking: Taking, wait: Wait) -> Result<Turn, Error> {
         self.meet_dues(Instant::now())?;
-        if taking == Taking::Pieces
-            && let Some(chunk) = self.streams.next_chunk()
-        {
-            return Ok(Turn::Chunk(chunk));
+        if taking == Taking::Pieces {
+            // Also while there is always more to hand over: a Ctrl-C may be among it.
+            self.streams.pump_input();
+            let chunk = self.streams.next_chunk();
+            self.enforce_cap();
+            if let Some(chunk) = chunk {
+                return Ok(Turn::Chunk(chunk));
+            }
         }
         let is_final = self.end.stage.is_final();
         if is_final && self.drain_at.is_some_and(|at| at <= Instant::now()) {
@@ -218,6 +225,7 @@ impl Run {
             Taking::All => self.streams.pump(),
             Taking::Pieces => self.streams.pump_input(),
         };
+        self.enforce_cap();
         if !is_final {
             self.hear(news)?;
         }
@@ -244,7 +252,7 @@ impl Run {
 
     /// Waits for one thing to happen; what of it is about the run's end.
     fn poll(&self, wait: Wait) -> Result<News, LaunchError> {
-        let mut fds = Vec::with_capacity(5);
+        let mut fds = Vec::with_capacity(6);
         let mut init_at = None;
         if !self.end.stage.is_final() {
             fds.push(PollFd::new(&self.status, PollFlags::IN));
@@ -255,8 +263,7 @@ impl Run {
         }
         let outputs = self.streams.open_outputs().map(StreamEnd::fd);
         fds.extend(outputs.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let input = self.streams.feed.as_ref().map(Feed::end).map(StreamEnd::fd);
-        fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
+        fds.extend(self.streams.feed.iter().flat_map(Feed::waits_for));
         let left = match wait {
             Wait::No => Some(Duration::ZERO),
             Wait::Yes => self.due_at().map(|at| at.saturating_duration_since(Instant::now())),
@@ -293,6 +300,9 @@ impl Run {
             time,
             terminated: self.asked.is_end(),
             truncated: stdout_cut || stderr_cut,
+            stdout_truncated: stdout_cut,
+            stderr_truncated: stderr_cut,
+            overflowed: self.end.overflowed && self.end.guest.is_none(),
             oom: counts.oom,
             pids_limit: counts.pids,
             usage: Usage { cgroup: counts.usage, ..self.end.usage },

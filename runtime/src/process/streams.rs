@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::capture::{Capture, End, Feed, Moved};
+use super::capture::{Cap, Capture, End, Moved};
+use super::feed::Feed;
 use super::output::{Chunk, OutputStream};
+use super::terminal::Terminal;
 use crate::command::{Command, Input, OUTPUT_BYTES_MAX};
 use crate::error::LaunchError;
 
@@ -18,6 +20,8 @@ pub(crate) struct Streams {
     pub(crate) stdin: Option<End>,
     pub(crate) stdout: Option<Capture>,
     pub(crate) stderr: Option<Capture>,
+    /// Whether the guest's terminal, if it is to have one, is still to come or is here.
+    pub(super) terminal: Terminal,
     /// Whose turn it is to be read first.
     first: OutputStream,
     /// Where pieces of output are read; without room until one is asked for.
@@ -45,33 +49,59 @@ impl Streams {
                 source: errno.into(),
             })
         };
-        let bytes_max = command.output_bytes_max.unwrap_or(OUTPUT_BYTES_MAX);
+        let cap = Cap {
+            bytes_max: command.output_bytes_max.unwrap_or(OUTPUT_BYTES_MAX),
+            beyond: command.output_cap,
+        };
+        if command.terminal.is_some() {
+            return Ok((Streams::awaiting(command.input.clone(), cap), Ends::null()?));
+        }
         let (stdout, stdout_end) = pipe()?;
         let (stderr, stderr_end) = match command.merge_output {
             true => (None, None),
             false => pipe().map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
         };
-        let (feed, stdin, stdin_end) = match &command.input {
+        let mut streams = Streams::none();
+        let stdin_end = match &command.input {
             // Opened for each run: what a guest does to its descriptor is no other run's business.
-            Input::Null => (None, None, null()?),
-            Input::Piped => {
-                let (end, stdin) = pipe()?;
-                (None, Some(End::new(stdin)), end)
-            }
-            Input::Bytes(bytes) => {
-                let (end, stdin) = pipe()?;
-                (Some(Feed::new(stdin, Arc::clone(bytes))), None, end)
+            Input::Null => null()?,
+            input @ (Input::Piped | Input::Bytes(_) | Input::Copied(_)) => {
+                let (theirs, ours) = pipe()?;
+                streams.set_input(End::new(ours), input);
+                theirs
             }
         };
-        let streams = Streams {
-            feed,
-            stdin,
-            stdout: Some(Capture::new(stdout, bytes_max)),
-            stderr: stderr.map(|stderr| Capture::new(stderr, bytes_max)),
+        streams.stdout = Some(Capture::new(End::new(stdout), cap));
+        streams.stderr = stderr.map(|stderr| Capture::new(End::new(stderr), cap));
+        Ok((streams, Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end }))
+    }
+
+    /// Nothing, to begin with.
+    pub(super) fn none() -> Streams {
+        Streams {
+            feed: None,
+            stdin: None,
+            stdout: None,
+            stderr: None,
+            terminal: Terminal::None,
             first: OutputStream::Stdout,
             scratch: Vec::new(),
-        };
-        Ok((streams, Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end }))
+        }
+    }
+
+    /// Has what was asked for go to the guest's input.
+    pub(super) fn set_input(&mut self, end: End, input: &Input) {
+        match input {
+            Input::Piped => self.stdin = Some(end),
+            Input::Null => self.feed = Some(Feed::new(end, Arc::default())),
+            Input::Bytes(bytes) => self.feed = Some(Feed::new(end, Arc::clone(bytes))),
+            Input::Copied(from) => self.feed = Some(Feed::copied(end, Arc::clone(from))),
+        }
+    }
+
+    /// An output is beyond a cap that is to end the run.
+    pub(crate) fn are_overflowed(&self) -> bool {
+        [&self.stdout, &self.stderr].into_iter().flatten().any(Capture::is_overflowed)
     }
 
     /// The outputs that are captured.
@@ -93,7 +123,7 @@ impl Streams {
     /// Feeds what the guest takes.
     pub(crate) fn pump_input(&mut self) -> Moved {
         let Some(feed) = self.feed.as_mut() else { return Moved::All };
-        let moved = if feed.is_done() { Moved::All } else { feed.write_all() };
+        let moved = feed.pump();
         if feed.is_done() {
             self.feed = None;
         }
@@ -119,6 +149,13 @@ impl Streams {
     /// Every output has ended, or was taken.
     pub(crate) fn are_closed(&self) -> bool {
         self.open_outputs().next().is_none()
+    }
+}
+
+impl Ends {
+    /// What stands in for a terminal until it is made.
+    fn null() -> Result<Ends, LaunchError> {
+        Ok(Ends { stdin: null()?, stdout: null()?, stderr: None })
     }
 }
 

@@ -12,11 +12,15 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::capture::{Capture, End, Feed, Moved};
+use super::capture::{Capture, End, Moved};
+use super::copied::Copied;
+use super::feed::Feed;
 use super::handle::ProcessHandle;
 use super::output::{Chunk, Line, Splitter};
 use super::run::{Run, lost_line};
+use super::terminal;
 use super::turn::{Taking, Turn, Wait};
+use crate::command::WindowSize;
 use crate::error::{Error, LaunchError};
 use crate::result::ProcResult;
 use crate::sys;
@@ -33,12 +37,14 @@ pub struct AsyncProcess {
 }
 
 /// The runtime's watch over the descriptors of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Readiness {
     status: Option<Watch>,
     stdout: Option<Watch>,
     stderr: Option<Watch>,
     input: Option<Watch>,
+    /// What is copied to the guest.
+    source: Option<Watch>,
 }
 
 type Watch = AsyncFd<Arc<OwnedFd>>;
@@ -59,6 +65,7 @@ impl Readiness {
             stdout: output(&streams.stdout)?,
             stderr: output(&streams.stderr)?,
             input: watch(input, Interest::WRITABLE)?,
+            source: streams.feed.as_ref().and_then(Feed::source).and_then(watch_source),
         })
     }
 
@@ -77,6 +84,9 @@ impl Readiness {
         if run.streams.stdin.is_none() && run.streams.feed.is_none() {
             self.input = None;
         }
+        if run.streams.feed.as_ref().and_then(Feed::source).is_none() {
+            self.source = None;
+        }
     }
 
     /// Ready when something may have happened since the last turn. What was ready is taken note of:
@@ -89,6 +99,12 @@ impl Readiness {
                 any = true;
             }
         }
+        if let (Some(fd), true) = (&self.source, with_input)
+            && let Poll::Ready(guard) = fd.poll_read_ready(context)
+        {
+            guard?.clear_ready();
+            any = true;
+        }
         if let (Some(fd), true) = (&self.input, with_input)
             && let Poll::Ready(guard) = fd.poll_write_ready(context)
         {
@@ -97,6 +113,13 @@ impl Readiness {
         }
         if any { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
+}
+
+/// A descriptor of its own, since a runtime watches each once; none for a file, which is always
+/// ready.
+fn watch_source(source: &Copied) -> Option<Watch> {
+    let own = source.as_fd().try_clone_to_owned().ok()?;
+    sys::watch(Arc::new(own), Interest::READABLE).ok()
 }
 
 /// Lets the other tasks of the runtime have a turn.
@@ -141,6 +164,26 @@ impl AsyncProcess {
                 return Err(LaunchError::Deadline { waiting_for: "starting a run", after });
             }
         }
+        Ok(())
+    }
+
+    /// Waits for the guest's terminal, if it is to have one, and watches it from then on.
+    pub(crate) async fn wait_terminal(
+        &mut self,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<(), LaunchError> {
+        if !self.run.streams.terminal.is_wanted() {
+            return Ok(());
+        }
+        while !self.run.has_terminal()? {
+            if !self.news(Some(deadline), false).await.map_err(lost_line)? {
+                return Err(LaunchError::Deadline { waiting_for: "making a terminal", after });
+            }
+        }
+        // The runtime watches no descriptor twice.
+        self.ready = Readiness::default();
+        self.ready = Readiness::new(&self.run).map_err(lost_line)?;
         Ok(())
     }
 
@@ -238,7 +281,7 @@ impl AsyncProcess {
 
     /// As [`Process::close_stdin`](super::Process::close_stdin).
     pub fn close_stdin(&mut self) {
-        self.run.streams.stdin = None;
+        self.run.streams.close_stdin();
         self.ready.forget_ended(&self.run);
     }
 
@@ -264,6 +307,20 @@ impl AsyncProcess {
                 None => return Ok(self.splitter.rest()),
             }
         }
+    }
+
+    /// As [`Process::resize`](super::Process::resize).
+    ///
+    /// # Errors
+    /// As [`Process::resize`](super::Process::resize).
+    pub fn resize(&self, size: WindowSize) -> io::Result<()> {
+        terminal::resize(&self.run.streams.terminal.control(), size)
+    }
+
+    /// As [`Process::hang_up`](super::Process::hang_up).
+    pub fn hang_up(&mut self) {
+        self.run.streams.hang_up();
+        self.ready.forget_ended(&self.run);
     }
 
     /// As [`Process::kill`](super::Process::kill).

@@ -21,7 +21,7 @@ pub(crate) use start::Attest;
 use crate::ceiling::Ceiling;
 use crate::command::{Checked, Command};
 use crate::enforcement::Enforcement;
-use crate::error::{Error, LaunchError};
+use crate::error::{CommandError, Error, LaunchError};
 use crate::hatches::{SharedHatch, places};
 use crate::host::Host;
 use crate::launch::{Ids, Options};
@@ -184,6 +184,9 @@ impl Sandbox {
         let hatches: Vec<_> = self.hatches.iter().chain(&command.hatches).cloned().collect();
         let places = places(&hatches)?;
         let checked = command.check(&World::new(&self.plan, &self.python, &places))?;
+        if command.terminal.is_some() && !self.plan.has_terminals() {
+            return Err(CommandError::NoTerminals.into());
+        }
         Ok(Checked { hatches, places, ..checked })
     }
 
@@ -208,6 +211,7 @@ impl Sandbox {
         events::run_sent(&chronicle.span);
         let mut run = outgoing.into_run();
         run.wait_started(deadline, after)?;
+        run.wait_terminal(deadline, after).map_err(Unstarted::ended)?;
         if attest == Attest::First {
             let told = run.wait_confined(deadline, after).map_err(Unstarted::ended)?;
             self.attest(live, &mut run, &told).map_err(Unstarted::Ended)?;

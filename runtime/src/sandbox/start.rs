@@ -109,6 +109,7 @@ impl Sandbox {
             attest: attest != Attest::No,
             limit_inside: checked.limit_inside,
             has_cgroup: group.is_some(),
+            terminal: command.terminal,
         })?;
         let run = Run::new(Parts {
             id,

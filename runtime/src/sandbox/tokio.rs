@@ -131,6 +131,7 @@ impl Sandbox {
         events::run_sent(&chronicle.span);
         let mut process = AsyncProcess::new(outgoing.into_run())?;
         process.wait_started(deadline, after).await?;
+        process.wait_terminal(deadline, after).await.map_err(Unstarted::ended)?;
         if attest == Attest::First {
             let told = process.wait_confined(deadline, after).await.map_err(Unstarted::ended)?;
             self.attest(live, process.run_mut(), &told).map_err(Unstarted::Ended)?;

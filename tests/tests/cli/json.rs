@@ -19,10 +19,11 @@ fn every_ending_has_its_facts() {
     let _watch = Watch::begin();
     let plain = json!({
         "returncode": 0, "signal": null, "ok": true, "timed_out": false, "terminated": false,
-        "truncated": false, "stdout": "", "stderr": "", "oom": null, "pids_limit": null,
+        "truncated": false, "stdout_truncated": false, "stderr_truncated": false,
+        "overflowed": false, "stdout": "", "stderr": "", "oom": null, "pids_limit": null,
         "ending": {"kind": "exited", "code": 0},
     });
-    let rows: [(&[&str], Value); 9] = [
+    let rows: [(&[&str], Value); 10] = [
         (&["--", "true"], json!({})),
         (
             &["--", "sh", "-c", "echo out; echo err >&2"],
@@ -50,7 +51,12 @@ fn every_ending_has_its_facts() {
         ),
         (
             &["--max-output", "3", "--", "echo", "12345"],
-            json!({"stdout": "123", "truncated": true}),
+            json!({"stdout": "123", "truncated": true, "stdout_truncated": true}),
+        ),
+        (
+            &["--max-output", "3", "--at-max-output", "kill", "--", "sh", "-c", "yes >&2"],
+            json!({"stderr": "y\ny", "returncode": 137, "ok": false, "truncated": true, "signal": 9,
+                "stderr_truncated": true, "overflowed": true, "ending": {"kind": "killed", "signal": 9}}),
         ),
         (&["--merge", "--", "sh", "-c", "echo a; echo b >&2"], json!({"stdout": "a\nb\n"})),
     ];
@@ -71,8 +77,9 @@ fn the_help_names_every_key() {
     let (_, found) =
         object(&["run", "--json", "--", "sh", "-c", "printf '\\377'; printf '\\376' >&2"]);
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let expected = "duration_ms ending enforcement ok oom pids_limit returncode signal stderr \
-                    stderr_base64 stdout stdout_base64 terminated timed_out truncated usage";
+    let expected = "duration_ms ending enforcement ok oom overflowed pids_limit returncode signal stderr stderr_base64 \
+                    stderr_truncated stdout stdout_base64 stdout_truncated terminated timed_out \
+                    truncated usage";
     assert_eq!(keys(&found).join(" "), expected);
     assert_eq!(keys(&found["usage"]).join(" "), "cgroup peak_memory_kib system_ms user_ms");
     let walls = "cgroup fallbacks kernel_gid kernel_uid landlock landlock_abi launcher namespaces \

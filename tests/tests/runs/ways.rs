@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use postern::{
     AsyncProcess, Chunk, Command, Error, Line, ProcResult, Process, ProcessHandle, Sandbox, Signal,
+    WindowSize,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -122,6 +123,21 @@ impl Live<'_> {
         match &mut self.handle {
             Handle::Blocking(process) => process.close_stdin(),
             Handle::Async(process) => process.close_stdin(),
+        }
+    }
+
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = WindowSize { rows, columns };
+        match &self.handle {
+            Handle::Blocking(process) => process.resize(size).unwrap(),
+            Handle::Async(process) => process.resize(size).unwrap(),
+        }
+    }
+
+    pub(crate) fn hang_up(&mut self) {
+        match &mut self.handle {
+            Handle::Blocking(process) => process.hang_up(),
+            Handle::Async(process) => process.hang_up(),
         }
     }
 

@@ -34,6 +34,7 @@ fn a_request_is_read_as_it_was_written() {
         attest: true,
         limit_inside: true,
         has_cgroup: true,
+        terminal: None,
     });
     let request = Request::read(&bytes).unwrap();
     let all = run_flags::ATTEST | run_flags::LIMIT_INSIDE | run_flags::CGROUP;

@@ -15,7 +15,7 @@ impl Run {
     pub(crate) fn confined(&mut self) -> Result<Option<Record>, LaunchError> {
         while self.end.confined.is_none() {
             match socket::receive(&self.status).map_err(lost_line)? {
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
+                Incoming::Record(record, fds) => self.note(&record, fds)?,
                 Incoming::Nothing => return Ok(None),
                 Incoming::End => {
                     return Err(LaunchError::LauncherLost { during: Phase::Run });
@@ -48,8 +48,8 @@ impl Run {
 
     /// Why it has failed, if it has said so by now.
     pub(crate) fn failure(&mut self) -> Option<LaunchError> {
-        while let Ok(Incoming::Record(record, _)) = socket::receive(&self.status) {
-            self.end.learn(&self.plan, &record);
+        while let Ok(Incoming::Record(record, fds)) = socket::receive(&self.status) {
+            self.note(&record, fds).ok()?;
         }
         self.end.failure.take()
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::super::end::Stage;
+use super::super::feed::Feed;
 use super::super::turn::Wait;
 use super::{News, Run, lost_line};
 use crate::error::LaunchError;
@@ -49,7 +50,8 @@ impl Run {
                 None => [self.timeout.map(|(at, _)| at), self.grace_at, self.look_at()],
             },
         };
-        dues.into_iter().flatten().min()
+        let input = self.streams.feed.as_ref().and_then(Feed::due_at);
+        dues.into_iter().chain([input]).flatten().min()
     }
 
     /// Does what is due.
@@ -84,6 +86,7 @@ impl Run {
         self.drain_at = Some(drain_at);
         self.end.usage.wall = self.started.elapsed();
         self.streams.feed = None;
+        self.streams.terminal.close_slave();
         if let Some(directory) = &mut self.directory {
             directory.end_servings();
         }
@@ -103,7 +106,7 @@ impl Run {
         }
         loop {
             match socket::receive(&self.status).map_err(lost_line)? {
-                Incoming::Record(record, _) => self.end.learn(&self.plan, &record),
+                Incoming::Record(record, fds) => self.note(&record, fds)?,
                 Incoming::Nothing if !self.end.is_told(&self.plan) => return Ok(()),
                 Incoming::Nothing | Incoming::End => {
                     self.end_as(Stage::Over, Instant::now() + DRAIN);
