@@ -235,7 +235,7 @@ pub(crate) fn stats(result: &ProcResult) -> Vec<Line> {
         false => format!("; weaker: {}", held.warnings.join(", ")),
     };
     let lines = [
-        format!("ended: {}", result.reason()),
+        format!("end: {}", result.reason()),
         format!(
             "time: {:.3} s; processor: {:.3} s user, {:.3} s system",
             usage.wall.as_secs_f64(),

@@ -214,7 +214,7 @@ fn a_reader_that_does_not_read_holds_up_no_limit() {
     let stderr = words(&output.stderr);
     assert_eq!(output.status.code(), Some(124), "{stderr}");
     assert!(
-        stderr.starts_with("[postern] timed out\npostern: ended: its time was up\n"),
+        stderr.starts_with("[postern] timed out\npostern: end: killed: its time of 500ms was up\n"),
         "{stderr}"
     );
     assert!(written.len() < 1_000_000, "{}", written.len());

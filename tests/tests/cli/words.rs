@@ -119,9 +119,9 @@ fn python_keeps_no_output_back() {
 fn statistics_are_a_few_lines_behind_everything() {
     let _watch = Watch::begin();
     let rows = [
-        ("exit 3", "postern: ended: exit status 3"),
-        ("kill -TERM $$", "postern: ended: signal 15 (SIGTERM)"),
-        ("printf half >&2", "postern: ended: exit status 0"),
+        ("exit 3", "postern: end: exited with code 3"),
+        ("kill -TERM $$", "postern: end: ended by signal 15 (TERM)"),
+        ("printf half >&2", "postern: end: exited with code 0"),
     ];
     for (script, expected) in rows {
         let output = run(&["run", "--stats", "--", "sh", "-c", script]);
