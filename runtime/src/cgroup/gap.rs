@@ -127,11 +127,11 @@ impl CgroupGap {
     pub const fn fix(&self) -> &'static str {
         match self {
             Self::VersionOne | Self::NoController { is_version_one: true, .. } => {
-                "boot with systemd.unified_cgroup_hierarchy=1; until then limit the service as a whole"
+                "boot with systemd.unified_cgroup_hierarchy=1, or limit the service as a whole"
             }
             Self::NotMounted | Self::NotWritable { .. } => {
                 "docker: --cgroupns=private with a writable /sys/fs/cgroup (--privileged, or -v \
-                 /sys/fs/cgroup:/sys/fs/cgroup:rw with --cgroupns=host); systemd: Delegate=yes"
+                 /sys/fs/cgroup:/sys/fs/cgroup:rw with --cgroupns=host), or systemd: Delegate=yes"
             }
             Self::Hidden => "start the service in the cgroup namespace that its group is in",
             Self::NoParent { .. } => {
@@ -139,13 +139,13 @@ impl CgroupGap {
                  cgroup.parent out"
             }
             Self::NotDelegated { .. } => {
-                "systemd unit: Delegate=yes and DelegateSubgroup=service; by hand: systemd-run \
+                "systemd unit: Delegate=yes and DelegateSubgroup=service, or by hand: systemd-run \
                  --user --scope -p Delegate=yes COMMAND with cgroup.service = \"move\" in the \
-                 profile; or name a group as cgroup.parent"
+                 profile, or name a group as cgroup.parent"
             }
             Self::ServiceInside { .. } => {
                 "cgroup.service = \"move\" in the profile, where the service is alone in the \
-                 group; systemd unit: DelegateSubgroup=service (systemd 254)"
+                 group, or systemd unit: DelegateSubgroup=service (systemd 254)"
             }
             Self::Apart { .. } => {
                 "start the service in a leaf of the delegated group: DelegateSubgroup=service, or \
@@ -153,7 +153,7 @@ impl CgroupGap {
             }
             Self::NoController { .. } => {
                 "systemd: Delegate=yes, or Delegate=cpu cpuset io memory pids (for user services \
-                 in user@.service too); else write it to cgroup.subtree_control of every group above"
+                 in user@.service too), or write it to cgroup.subtree_control of every group above"
             }
             Self::NoFile { .. } => "another kernel, or leave the limit out of the profile",
             Self::NoClone3 => {
