@@ -33,10 +33,11 @@ fn a_request_is_read_as_it_was_written() {
         run_directory,
         attest: true,
         limit_inside: true,
-        terminal: None,
+        terminal: Some(WindowSize { rows: 30, columns: 100 }),
     });
     let request = Request::read(&bytes).unwrap();
-    assert_eq!(request.flags, run_flags::ATTEST | run_flags::LIMIT_INSIDE);
+    let flags = run_flags::ATTEST | run_flags::LIMIT_INSIDE | run_flags::TERMINAL;
+    assert_eq!(request.flags, flags | 30 << 32 | 100 << 48);
     assert_eq!((request.program, request.search), (c"/bin/echo", c"/b"));
     assert_eq!((Some(request.cwd), Some(request.run_directory)), (cwd, run_directory));
     let table = bytes[request.table..].chunks_exact(8);
