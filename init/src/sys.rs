@@ -112,7 +112,6 @@ pub(crate) fn call(nr: usize, args: [usize; 6]) -> Result<usize> {
     check(unsafe { arch::syscall(nr, args) })
 }
 
-#[inline(never)] // One copy keeps the image small.
 fn new_fd(result: Result<usize>) -> Result<OwnedFd> {
     result.map(|fd| OwnedFd(Fd(i32::try_from(fd).unwrap_or(-1))))
 }

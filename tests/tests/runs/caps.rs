@@ -119,7 +119,9 @@ fn pieces_within_the_cap() {
             let [(stdout, _), (stderr, _)] = row.kept;
             match row.cap {
                 OutputCap::Kill => assert_eq!(handed, [stdout, stderr], "{}", row.name),
-                _ => assert!(handed[0] > 1000 && !result.truncated, "{}: {handed:?}", row.name),
+                OutputCap::Drop | _ => {
+                    assert!(handed[0] > 1000 && !result.truncated, "{}: {handed:?}", row.name)
+                }
             }
         }
     });

@@ -71,7 +71,21 @@ fn bash() -> Command {
     Command::new("bash").args(["--norc", "--noprofile", "-i"]).env("PS1", "$ ")
 }
 
-const ROWS: [Row; 8] = [
+/// What a program could type would be taken for the person's own.
+const TYPING: &str = "
+import fcntl, termios
+try: fcntl.ioctl(0, termios.TIOCSTI, b'x')
+except PermissionError: print('refused')
+";
+
+const ROWS: [Row; 9] = [
+    Row {
+        name: "typing into it",
+        command: || Command::python(TYPING),
+        first: "refused\r\n",
+        keys: &[],
+        ending: Ending::Exited(0),
+    },
     Row {
         name: "streams, size and controlling terminal",
         command: || {

@@ -34,11 +34,11 @@ fn a_request_is_read_as_it_was_written() {
         attest: true,
         limit_inside: true,
         has_cgroup: true,
-        terminal: None,
+        terminal: Some(WindowSize { rows: 30, columns: 100 }),
     });
     let request = Request::read(&bytes).unwrap();
     let all = run_flags::ATTEST | run_flags::LIMIT_INSIDE | run_flags::CGROUP;
-    assert_eq!(request.flags, all);
+    assert_eq!(request.flags, all | run_flags::TERMINAL | 30 << 32 | 100 << 48);
     assert_eq!((request.program, request.search), (c"/bin/echo", c"/b"));
     assert_eq!((Some(request.cwd), Some(request.run_directory)), (cwd, run_directory));
     let table = bytes[request.table..].chunks_exact(8);
