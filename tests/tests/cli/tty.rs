@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use postern_tests::Watch;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::command::{Terminal, soon};
 
@@ -154,6 +154,13 @@ fn a_stopped_postern_gives_the_terminal_back() {
     assert!(soon(|| !is_given_over(&terminal)), "not given back");
     send(pid, Signal::CONT);
     assert!(soon(|| is_given_over(&terminal)), "not taken again");
+    // Nobody can say goodbye before this one; a shell then puts the terminal right itself.
+    send(pid, Signal::STOP);
+    let mut modes = tcgetattr(&terminal.screen).unwrap();
+    modes.local_modes.insert(LocalModes::ISIG);
+    tcsetattr(&terminal.screen, OptionalActions::Now, &modes).unwrap();
+    send(pid, Signal::CONT);
+    assert!(soon(|| is_given_over(&terminal)), "not taken a third time");
     terminal.type_in("word\r");
     terminal.read_until("got word\r\n");
     assert_eq!(number(&mut terminal, "code"), 0);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use postern::{Command, Stdin};
@@ -101,14 +102,14 @@ fn no_more_is_read_than_the_guest_takes() {
     each_way(&sandbox(), |service| {
         for (script, most) in [
             ("exec <&-; sleep 0.2", 0),
-            ("sleep 0.3", 128 << 10),
+            ("sleep 0.3", 64 << 10),
             ("head -c 100000 >&2; sleep 0.3", 300 << 10),
         ] {
             let mut file = File::open(&path).unwrap();
             let copy = file.as_fd().try_clone_to_owned().unwrap();
             let closed = script.starts_with("exec");
             // The first piece may be on its way before the guest has closed its end.
-            let most = if closed { 128 << 10 } else { most };
+            let most = if closed { 64 << 10 } else { most };
             let result = service.run(sh(script).stdin(Stdin::copied(copy)).timeout(HANG)).unwrap();
             assert!(result.ok());
             let at = file.stream_position().unwrap();
@@ -139,25 +140,30 @@ fn an_input_without_end_holds_up_nobody() {
 fn a_pipe_with_another_reader() {
     let _watch = begin();
     each_way(&sandbox(), |service| {
-        let (reader, mut writer) = pipe();
-        let mut other = File::from(reader.try_clone().unwrap());
-        let thief = std::thread::spawn(move || {
-            let mut byte = [0u8; 64];
-            while matches!(other.read(&mut byte), Ok(1..)) {}
-        });
-        let feeder = std::thread::spawn(move || {
-            let end = Instant::now() + Duration::from_millis(700);
-            while Instant::now() < end {
-                writer.write_all(b"x").unwrap();
-            }
-        });
-        let begun = Instant::now();
-        let command = sh("cat >/dev/null").stdin(Stdin::copied(reader.try_clone().unwrap()));
-        let result = service.run(command.timeout(Duration::from_millis(400))).unwrap();
-        assert!(result.timed_out && begun.elapsed() < HANG, "{:?}", service.way);
-        drop(reader);
-        feeder.join().unwrap();
-        thief.join().unwrap();
+        for _ in 0..10 {
+            let (reader, mut writer) = pipe();
+            let mut other = File::from(reader.try_clone().unwrap());
+            let thief = std::thread::spawn(move || {
+                let mut byte = [0u8; 64];
+                while matches!(other.read(&mut byte), Ok(1..)) {}
+            });
+            let (is_over, over) = channel::<()>();
+            let feeder = std::thread::spawn(move || {
+                for _ in 0..20 {
+                    writer.write_all(b"x").unwrap();
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                // Long enough for a read that waits to be noticed.
+                over.recv_timeout(HANG / 4).ok();
+            });
+            let begun = Instant::now();
+            let command = sh("cat >/dev/null").stdin(Stdin::copied(reader));
+            let result = service.run(command.timeout(Duration::from_millis(150))).unwrap();
+            assert!(result.timed_out && begun.elapsed() < HANG / 8, "{:?}", service.way);
+            drop(is_over);
+            feeder.join().unwrap();
+            thief.join().unwrap();
+        }
     });
 }
 

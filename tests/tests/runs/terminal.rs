@@ -1,6 +1,7 @@
 //! A guest with a terminal of its own: its size, its keys, its jobs, its output, and its end, each
 //! way.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use postern::error::CommandError;
@@ -282,6 +283,19 @@ fn a_flood_can_be_interrupted() {
         live.write_stdin(b"\x03").unwrap();
         while live.next_chunk().unwrap().is_some() {}
         assert_eq!(live.wait().unwrap().ending, Ending::Signaled(2), "{:?}", service.way);
+        // By whoever takes the output.
+        let begun = Instant::now();
+        let (keys, mut typed) = std::io::pipe().unwrap();
+        let keys = Stdin::copied(keys);
+        let mut live = service.start(on_terminal(Command::new("yes")).stdin(keys));
+        until(&mut live, &mut String::new(), "y\r\n");
+        typed.write_all(b"\x03").unwrap();
+        while live.next_chunk().unwrap().is_some() {
+            // So that there is always more.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(live.wait().unwrap().ending, Ending::Signaled(2), "{:?}", service.way);
+        assert!(begun.elapsed() < HANG / 10, "{:?}: {:?}", service.way, begun.elapsed());
     });
 }
 
