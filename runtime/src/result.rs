@@ -86,9 +86,9 @@ pub struct ProcResult {
     pub stdout_truncated: bool,
     /// Of stderr.
     pub stderr_truncated: bool,
-    /// It was killed because it wrote more than the cap, as
-    /// [`OutputCap::Kill`](crate::OutputCap::Kill) asks; each output holds what was written up to
-    /// the cap.
+    /// It wrote more than the cap, and was to be killed for that by
+    /// [`OutputCap::Kill`](crate::OutputCap::Kill); each output holds what was written up to the
+    /// cap. A short run may have ended by itself before it could be killed, as `ending` tells.
     pub overflowed: bool,
     /// Whether the kernel killed a process of it for want of memory, by its control group's
     /// `memory.events`: the run's own limit, or the machine's memory. The group is killed as a
@@ -107,11 +107,12 @@ impl ProcResult {
     /// The run as one number, as a shell would have it: the program's own code; 128 and the signal
     /// for one that a signal ended; 127 for a program that is not there and 126 for one that cannot
     /// be executed; 124 when the time was up; 125 when the launcher was lost; 137 for a killed run
-    /// that was not gone in time.
+    /// that was not gone in time, and for one that [`overflowed`](Self::overflowed).
     #[must_use]
     pub fn returncode(&self) -> i32 {
         match self.ending {
             _ if self.timed_out => 124,
+            _ if self.overflowed => 128 + libc::SIGKILL,
             Ending::Exited(code) => code,
             Ending::Signaled(signal) | Ending::Killed(signal) => 128 + signal,
             Ending::ExecFailed(libc::ENOENT | libc::ENOTDIR) => 127,
@@ -145,10 +146,10 @@ impl ProcResult {
         words::reason(self)
     }
 
-    /// The program left with code 0, in time.
+    /// The program left with code 0, in time, and within a cap that ends it.
     #[must_use]
     pub fn ok(&self) -> bool {
-        self.ending == Ending::Exited(0) && !self.timed_out
+        self.ending == Ending::Exited(0) && !self.timed_out && !self.overflowed
     }
 
     /// The program did not leave by itself: a signal ended it, it could not be started, its time was
@@ -156,7 +157,7 @@ impl ProcResult {
     /// ended normally.
     #[must_use]
     pub fn terminated_abnormally(&self) -> bool {
-        !matches!(self.ending, Ending::Exited(_))
+        self.overflowed || !matches!(self.ending, Ending::Exited(_))
     }
 
     /// stdout as text; what is no UTF-8 is replaced.

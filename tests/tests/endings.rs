@@ -44,7 +44,7 @@ endings! {
     ignored_children_are_no_error: "children-ignored" [], [], 30;
     a_run_outlives_the_thread_that_started_it: "thread-ends" [], [], 20;
     many_threads_share_a_sandbox: "threads" ["64", "50"], ["64", "5"], 120;
-    two_hundred_runs_start_at_once: "at-once" ["200", "10"], ["200", "2"], 120;
+    two_hundred_runs_start_at_once: "at-once" ["200", "10"], ["200", "5"], 120;
     few_descriptors_are_a_refusal: "few-descriptors" ["1"], ["1"], 60;
     few_descriptors_are_a_refusal_for_all: "few-descriptors" ["16"], ["8"], 120;
     every_end_leaves_nothing: "soak" ["20000", "0"], ["500", "0"], 900;

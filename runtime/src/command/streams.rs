@@ -69,7 +69,7 @@ pub enum OutputCap {
     #[default]
     Drop,
     /// Everything in the run is killed; what was written up to the cap is kept, and the result says
-    /// [`overflowed`](crate::ProcResult::overflowed).
+    /// [`overflowed`](crate::ProcResult::overflowed), also where the run had just ended by itself.
     Kill,
 }
 

@@ -85,10 +85,14 @@ fn take_in(root: &Path, first: u32, last: u32) -> Result<Lease, LeaseError> {
         let offset = u32::try_from((start + step) % count).unwrap_or_default();
         let id = first.saturating_add(offset);
         match lock(directory.as_fd(), &id.to_string()) {
-            Ok(Some(lock)) if has_no_process(id) => {
-                return Ok(Lease { id, directory, _lock: lock });
+            Ok(Some(lock)) => {
+                // One that cannot be used takes its file along.
+                let lease = Lease { id, directory: Arc::clone(&directory), _lock: lock };
+                if has_no_process(id) {
+                    return Ok(lease);
+                }
             }
-            Ok(_) => {}
+            Ok(None) => {}
             Err(error) => {
                 return Err(LeaseError::Directory(root.join(IDS).join(id.to_string()), error));
             }

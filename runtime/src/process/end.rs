@@ -39,8 +39,6 @@ pub(super) struct End {
     pub(super) confined: Option<Record>,
     /// The time that was up before it had ended.
     pub(super) timed_out: Option<Duration>,
-    /// It was killed for writing more than it may.
-    pub(super) overflowed: bool,
     pub(super) stage: Stage,
     pub(super) usage: Usage,
 }

@@ -288,6 +288,8 @@ impl Run {
             Some(group) => group.counts(),
             None => Counts::none(self.enforcement.why_no_group()),
         };
+        // Whether it had ended by itself before that was seen is chance.
+        let overflowed = self.streams.are_overflowed();
         let (stdout, stdout_cut) = take(&mut self.streams.stdout);
         let (stderr, stderr_cut) = take(&mut self.streams.stderr);
         // A guest that ended by itself as its time was up was in time.
@@ -302,7 +304,7 @@ impl Run {
             truncated: stdout_cut || stderr_cut,
             stdout_truncated: stdout_cut,
             stderr_truncated: stderr_cut,
-            overflowed: self.end.overflowed && self.end.guest.is_none(),
+            overflowed,
             oom: counts.oom,
             pids_limit: counts.pids,
             usage: Usage { cgroup: counts.usage, ..self.end.usage },

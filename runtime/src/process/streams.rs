@@ -132,6 +132,8 @@ impl Streams {
 
     /// A piece of output, if one is there. The two take turns, so that neither starves the other.
     pub(crate) fn next_chunk(&mut self) -> Option<Chunk> {
+        // What a small piece left would be room beside it.
+        self.scratch.clear();
         self.scratch.reserve_exact(CHUNK);
         for stream in [self.first, self.first.other()] {
             let capture = match stream {

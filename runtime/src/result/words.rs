@@ -48,6 +48,7 @@ pub(super) fn reason(result: &ProcResult) -> String {
     let not_gone = if is_left { ", and it was not gone 10 s later" } else { "" };
     match (result.time, result.ending) {
         (Some(time), _) => format!("killed: its time of {time:?} was up{not_gone}"),
+        (None, _) if result.overflowed => format!("killed: it wrote more than it may{not_gone}"),
         (None, Ending::Killed(_)) if result.terminated => format!("{}, as asked", result.ending),
         (None, ending) => ending.to_string(),
     }

@@ -3,13 +3,15 @@
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use postern_seccomp::Program;
 
 use crate::attest::Attestation;
+use crate::ceiling::{Ceiling, Entry};
 use crate::cgroup::Tree;
 use crate::enforcement::Enforcement;
-use crate::error::{Error, LaunchError};
+use crate::error::{Busy, Error, LaunchError};
 use crate::host::Host;
 use crate::launch::{Ids, Launcher, Options};
 use crate::plan::{Export, MountOp, Plan};
@@ -25,6 +27,9 @@ pub(crate) struct Live {
     pub(crate) exchange: Option<Exchange>,
     /// Removed once the launcher and all its runs are gone.
     pub(crate) cgroup: Option<Tree>,
+    /// Whose request is next: the socket holds few, and those who wait for room in it would take it
+    /// from each other.
+    turn: Ceiling,
     /// Shared with each of its runs, which are counted by it.
     load: Load,
 }
@@ -59,8 +64,13 @@ impl Live {
                 Export::No => {}
             }
         }
-        let (attested, load) = (OnceLock::new(), Load::default());
-        Ok((Live { launcher, enforcement, attested, exchange, cgroup, load }, workspace))
+        let (attested, turn, load) = (OnceLock::new(), Ceiling::new(1), Load::default());
+        Ok((Live { launcher, enforcement, attested, exchange, cgroup, turn, load }, workspace))
+    }
+
+    /// The turn to send a request, which may have to be waited for until then.
+    pub(crate) fn turn(&self, deadline: Instant) -> Result<Entry, Busy> {
+        self.turn.enter(Some(deadline.saturating_duration_since(Instant::now())))
     }
 
     /// One more run, until the value is dropped.

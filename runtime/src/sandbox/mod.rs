@@ -18,7 +18,7 @@ pub use builder::SandboxBuilder;
 pub(crate) use live::{Live, Load};
 pub(crate) use start::Attest;
 
-use crate::ceiling::Ceiling;
+use crate::ceiling::{Ceiling, Entry};
 use crate::command::{Checked, Command};
 use crate::enforcement::Enforcement;
 use crate::error::{CommandError, Error, LaunchError};
@@ -202,12 +202,18 @@ impl Sandbox {
         let attest = attest.or_first(live);
         let outgoing = self.outgoing(live, command, checked, attest, chronicle)?;
         let deadline = outgoing.deadline;
+        let late = |_busy| unsent(after);
+        let turn = match live.turn(deadline).map_err(late)? {
+            Entry::Placed(turn) => turn,
+            Entry::Waits(waiting) => waiting.wait().map_err(late)?,
+        };
         while !outgoing.is_sent(live)? {
             if Instant::now() >= deadline {
                 return Err(unsent(after).into());
             }
             std::thread::sleep(FULL_PAUSE);
         }
+        drop(turn);
         events::run_sent(&chronicle.span);
         let mut run = outgoing.into_run();
         run.wait_started(deadline, after)?;

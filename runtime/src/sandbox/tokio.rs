@@ -9,6 +9,7 @@ use super::admission::attendance;
 use super::live::{Live, Load};
 use super::start::{Attest, Unstarted};
 use super::{FULL_PAUSE, Sandbox, unsent};
+use crate::ceiling::Entry;
 use crate::command::{Checked, Command};
 use crate::error::Error;
 use crate::process::tokio::AsyncProcess;
@@ -122,12 +123,19 @@ impl Sandbox {
         let attest = Attest::No.or_first(live);
         let outgoing = self.outgoing(live, command, checked, attest, chronicle)?;
         let deadline = outgoing.deadline;
+        let turn = match live.turn(deadline).map_err(|_busy| unsent(after))? {
+            Entry::Placed(turn) => turn,
+            Entry::Waits(waiting) => tokio::time::timeout_at(deadline.into(), waiting)
+                .await
+                .map_err(|_elapsed| unsent(after))?,
+        };
         while !outgoing.is_sent(live)? {
             if Instant::now() >= deadline {
                 return Err(unsent(after).into());
             }
             tokio::time::sleep(FULL_PAUSE).await;
         }
+        drop(turn);
         events::run_sent(&chronicle.span);
         let mut process = AsyncProcess::new(outgoing.into_run())?;
         process.wait_started(deadline, after).await?;

@@ -103,6 +103,21 @@ fn what_is_beyond_the_cap() {
     });
 }
 
+/// Whether it has ended by itself first is a race that the verdict does not tell of.
+#[test]
+fn a_short_run_over_its_cap_is_no_success() {
+    let _watch = begin();
+    each_way(&sandbox(), |service| {
+        for script in ["head -c 1001 /dev/zero", "head -c 1001 /dev/zero; sleep 0.02"] {
+            let command = sh(script).output_cap(OutputCap::Kill).output_bytes_max(MAX);
+            let result = service.run(command).unwrap();
+            assert!(result.overflowed && !result.ok(), "{script}: {result:?}");
+            assert_eq!((result.returncode(), result.stdout.len()), (137, 1000), "{script}");
+            assert_eq!(result.reason(), "killed: it wrote more than it may", "{script}");
+        }
+    });
+}
+
 /// Pieces are not kept: dropping is no business of theirs, and a cap that ends the run is.
 #[test]
 fn pieces_within_the_cap() {

@@ -17,6 +17,25 @@ fn all_of(live: &mut Live<'_>) -> [Vec<u8>; 2] {
     all
 }
 
+/// A pipe is the guest's to enlarge, a piece is not.
+#[test]
+fn pieces_are_of_a_bounded_size() {
+    let _watch = begin();
+    const F_SETPIPE_SZ: u32 = 1031;
+    let code = format!(
+        "import fcntl, os\nfcntl.fcntl(1, {F_SETPIPE_SZ}, 1 << 20)\n\
+         for size in 16_000, 500_000: os.write(1, bytes(size)); os.read(0, 1)"
+    );
+    each_way(&sandbox(), |service| {
+        let command = Command::python(code.as_str()).stdin(Stdin::Piped).timeout(HANG);
+        let mut live = service.start(command);
+        let mut bytes = live.next_chunk().unwrap().unwrap().bytes.len();
+        live.write_stdin(b"xx").unwrap();
+        bytes += all_of(&mut live)[0].len();
+        assert_eq!(bytes, 516_000, "{:?}", service.way);
+    });
+}
+
 /// The guest does not go on before it is told to, so that each line has come by itself.
 #[test]
 fn lines_come_while_the_guest_lives() {

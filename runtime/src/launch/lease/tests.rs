@@ -43,6 +43,10 @@ fn one_lock_has_one_holder_until_it_is_dropped() {
 fn an_id_with_processes_is_not_free() {
     assert!(!has_no_process(geteuid().as_raw()));
     assert!(has_no_process(1_999_999_999));
+    let scratch = Scratch::new("own");
+    let own = geteuid().as_raw();
+    assert!(matches!(take_in(&scratch.0, own, own), Err(LeaseError::Exhausted)));
+    assert_eq!(fs::read_dir(scratch.0.join(IDS)).unwrap().count(), 0);
 }
 
 /// Eight at a time, over and over, of eight ids: no two ever hold one.

@@ -53,7 +53,6 @@ impl Run {
     pub(super) fn enforce_cap(&mut self) {
         let is_killed = self.asked.killed_at().is_some();
         if !is_killed && !self.end.stage.is_final() && self.streams.are_overflowed() {
-            self.end.overflowed = true;
             self.send(Signal::KILL);
         }
     }
