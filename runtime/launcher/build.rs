@@ -25,9 +25,9 @@ fn main() -> Result<(), Failure> {
     let init = external("postern_init");
     library("postern_launcher", &own.join("lib.rs"), &rlib("postern_launcher"), &[&init])?;
     let launcher = external("postern_launcher");
-    let out = out.join("postern-launcher");
-    image(&own.join("image/main.rs"), &out, &[&init, &launcher])?;
-    drop_sections(&out)
+    let linked = out.join("postern-launcher.linked");
+    image(&own.join("image/main.rs"), &linked, &[&init, &launcher])?;
+    drop_sections(&linked, &out.join("postern-launcher"))
 }
 
 fn variable(name: &str) -> Result<OsString, Failure> {
@@ -68,12 +68,12 @@ fn image(source: &Path, out: &Path, externals: &[&OsStr]) -> Result<(), Failure>
 }
 
 /// Cuts off what comes after the segments: the table of sections is for linkers and debuggers.
-fn drop_sections(image: &Path) -> Result<(), Failure> {
+fn drop_sections(linked: &Path, image: &Path) -> Result<(), Failure> {
     /// Where an ELF header says where the table is, and how many entries of which size it has.
     const TABLE: (std::ops::Range<usize>, std::ops::Range<usize>) = (0x28..0x30, 0x3a..0x40);
     const SEGMENTS: (std::ops::Range<usize>, std::ops::Range<usize>) = (0x20..0x28, 0x38..0x3a);
     const SEGMENT_LEN: usize = 56;
-    let mut bytes = std::fs::read(image)?;
+    let mut bytes = std::fs::read(linked)?;
     let number = |range: std::ops::Range<usize>| -> Result<usize, Failure> {
         let field = bytes.get(range).ok_or("the image is cut short")?;
         Ok(field.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
@@ -84,11 +84,13 @@ fn drop_sections(image: &Path) -> Result<(), Failure> {
         end = end.max(number(header + 8..header + 16)? + number(header + 32..header + 40)?);
     }
     bytes.truncate(end);
-    [TABLE.0, TABLE.1]
-        .into_iter()
-        .flatten()
-        .filter_map(|at| bytes.get_mut(at).map(|byte| *byte = 0))
-        .for_each(drop);
+    for at in TABLE.0.chain(TABLE.1) {
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = 0;
+        }
+    }
+    // Executable as it was.
+    std::fs::copy(linked, image)?;
     Ok(std::fs::write(image, bytes)?)
 }
 
