@@ -123,11 +123,11 @@ With --json, one object on stdout at the end:
   ending       how it ended: {kind: exited, code}, {kind: signaled, signal}, {kind: killed, signal},
                {kind: exec_failed, errno}, {kind: launcher_lost} or {kind: unreaped}
   signal       the number of the signal that ended it, or null
-  ok           it left with 0, in time
+  ok           it left with 0, in time, and not overflowed
   timed_out    it was killed since its time was up
   terminated   a signal to postern asked for its end
   truncated    output beyond --max-output was dropped; stdout_truncated, stderr_truncated say which
-  overflowed   it was killed for output beyond --max-output
+  overflowed   it wrote more than --max-output, with --at-max-output kill
   oom          the kernel killed it for want of memory; null where nobody counts
   pids_limit   it came to --pids; likewise
   stdout, stderr
